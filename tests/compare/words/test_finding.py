@@ -142,4 +142,4 @@ def test_the_legend_explains_what_the_table_has() -> None:
     less = "; ".join(legend(against_simcse(BETTER[0], BASE)))
     assert "◆" not in less and "inconclusive" not in less
     plain = "; ".join(legend(alone(BASE, tested=None)))
-    assert plain == "±: 95 % interval of a row's own mean"
+    assert plain == "±: 95 % interval of a row's own mean, not of a difference"
