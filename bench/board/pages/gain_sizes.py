@@ -17,7 +17,7 @@ from bench.compare.statistics.table import Table, most_seeds
 from bench.compare.words.finding import main_table
 from bench.compare.words.names import baseline_name
 from bench.papers import AVERAGE, REPORTED, ReferenceResult, claimed_gain, reported_sd
-from bench.papers.names import printed_name
+from bench.papers.names import printed_backbone, printed_name
 
 BACKBONE = "bert-base-uncased"
 """The backbone of the gains that papers claim first."""
@@ -137,7 +137,7 @@ def _meaning(table: Table) -> str:
         "methods (two-sided, 5 %; one seed: spreads known from elsewhere). SD over seeds: of the "
         "differences seed by seed. SD over items: of the difference over other test items, near "
         f"the baseline. Spreads are of this board's backbone and training; claimed gains are of "
-        f"{BACKBONE}."
+        f"{printed_backbone(BACKBONE)}."
     )
 
 
@@ -145,10 +145,10 @@ def _single_runs(middle: SpreadOfRow) -> str:
     """Say what the spread of published single runs of SimCSE would mean, and what is in it."""
     sd = reported_sd()
     reported = SpreadOfRow(name="", row=None, sd=sd, base_sd=sd, items=middle.items)
-    found = [f"{signed_number(gain)} {seeds_words(reported, gain)}" for gain in NOTED_GAINS]
+    needs = [f"a gain of {gain} needs {seeds_words(reported, gain)}" for gain in NOTED_GAINS]
     return (
         f"{len(REPORTED)} published single runs of SimCSE on BERT-base have an SD of {sd:.2f} "
         "points. Other people's code and hardware are in it, so it is not the spread of seeds "
         f"alone. At that spread a gain below {reported.smallest_gain(1):.1f} points needs more "
-        f"than one run per method, and {list_names(found)} seeds."
+        f"than one run per method; {list_names(needs)} seeds."
     )
