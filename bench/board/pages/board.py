@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from bench.base.foreign_text import make_visible
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board
@@ -77,7 +76,6 @@ def render_board(
         command_for_row="" if board.one_file else command_for_row(board),
         switches=switches(board.tables),
         several=SEVERAL,
-        head_first=head_first,
         method_title=method_title,
         row_details=row_details,
         row_name=row_name,
@@ -147,11 +145,6 @@ def details_of(page: PageTable) -> list[str]:
     """Return what may be known of a table besides its notes, a sentence each."""
     said = [text[:1].upper() + text[1:] + "." for text in legend(page.shown.table, "shaded")]
     return [*said, *filter(None, (page.shown.selection, page.shown.cost_note))]
-
-
-def head_first(table: Table, cells: Sequence[Any]) -> Sequence[Any]:
-    """Put the cell of the column that ranks before the others."""
-    return [*cells[-1:], *cells[:-1]] if table.head else cells
 
 
 def known_numbers(table: Table) -> list[str]:
