@@ -140,7 +140,6 @@ class Mine(SimCSE):
 
 
 @pytest.mark.promise(22)
-@pytest.mark.promise(18)
 def test_a_row_that_is_made_as_the_page_says_stands_in_its_main_table(
     ten_runs: Path, inputs: Path, tmp_path: Path
 ) -> None:
