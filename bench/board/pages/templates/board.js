@@ -89,7 +89,7 @@
   const address = (next) => "#" + new URLSearchParams(Object.entries(next).filter(([key, value]) => key === "suite" || value !== defaults[key]));
 
   function read() {
-    const hash = location.hash.slice(1), table = tables.find((one) => one.anchor === hash || (hash && one.rows.some(({ row }) => row.id === hash)));
+    const hash = location.hash.slice(1), section = hash && document.getElementById(hash)?.closest(".scores"), table = tables.find((one) => one.section === section);
     if (table) return { ...defaults, ...Object.fromEntries(TABLE.map((key) => [key, table[key]])) };
     if (hash && !hash.includes("=")) return { ...state, cell: "" };
     const found = { ...defaults };
