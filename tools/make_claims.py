@@ -188,7 +188,8 @@ def _difference(
 def seeds_table(version: Path) -> list[str]:
     """Return the version's own table of gains and seeds, with links to its page."""
     text = (version / "README.md").read_text("utf-8")
-    section = text.split("## How many seeds tell a gain of this size?")[1].split("\n## ")[0]
+    heading = r"## How many seeds (?:does a gain need|tell a gain of this size)\?"
+    section = re.split(heading, text)[1].split("\n## ")[0]
     page = f"../leaderboards/{version.name}/index.html"
     lines = [line for line in section.splitlines() if line.startswith("|")]
     return [line.replace("](#", f"]({page}#") for line in lines]

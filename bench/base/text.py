@@ -53,6 +53,11 @@ def list_names(names: Iterable[str], most: int = 4) -> str:
     return ", ".join(shown[:-1]) + " and " + shown[-1]
 
 
+def with_variant(method: str, variant: str) -> str:
+    """Return "promcse+eh", as commands write a method with its variant; "promcse" without one."""
+    return f"{method}+{variant}" if variant else method
+
+
 def plural(count: int, noun: str) -> str:
     """Return "1 run" or "1,029 runs"."""
     if count == 1:

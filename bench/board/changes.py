@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from bench.base.text import list_names, seed_ranges
+from bench.base.text import list_names, seed_ranges, with_variant
 from bench.compare.statistics.table import INCONCLUSIVE
 from bench.compare.statistics.terms import CORPUS, configuration
 from bench.compare.words.finding import NOT_TESTED
@@ -141,7 +141,7 @@ def _means(tables: Sequence[Mapping[str, Any]]) -> dict[_Key, _Mean]:
     found: dict[_Key, _Mean] = {}
     for table in tables:
         for row in table["rows"]:
-            name = f"{row['method']}+{row['variant']}".rstrip("+")
+            name = with_variant(row["method"], row["variant"])
             place = place_words(row["setting"], row["backbone"], table.get("budget") or "")
             columns = [AVERAGE] if AVERAGE in table["columns"] else table["columns"]
             for task in columns:

@@ -182,7 +182,7 @@ def _print_outcome(outcome: build.Outcome) -> None:
 def _check_versions(out: Path, as_json: bool) -> int:
     """Compare every file of every version with its manifest, and follow every link of the pages;
     returns the exit code."""
-    from bench.board.publish.links import check_links
+    from bench.board.publish.dead_links import check_links
     from bench.board.publish.versions import check_versions
 
     reports = [*check_versions(out), check_links(out)]

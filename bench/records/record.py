@@ -23,6 +23,7 @@ from msgspec import Meta, Struct
 from bench.base.errors import OtherSchema, RecordDamaged, printable
 from bench.base.paths import path_name
 from bench.base.reading import RECORD_BYTES, read_plain_file
+from bench.base.text import with_variant
 from bench.records.free_values import check_determines, check_free_value
 
 SCHEMA = "bench.run/5"
@@ -331,7 +332,7 @@ class RunRecord(
     @property
     def method_name(self) -> str:
         """The method with its variant: "promcse+eh"."""
-        return f"{self.method}+{self.variant}" if self.variant else self.method
+        return with_variant(self.method, self.variant)
 
     @property
     def model_name(self) -> str:

@@ -12,9 +12,9 @@ from bench.base.grid import Grid, grid
 from bench.base.text import plural
 from bench.board.board import Board
 from bench.board.matrix import MatrixCell, MatrixRow
-from bench.board.pages.citations import RowPlace, row_anchors
 from bench.board.pages.links import method_link, minus, run_link
 from bench.board.repeat import repeat
+from bench.board.tables import RowPlace
 from bench.compare.formatting import score, signed_number
 from bench.compare.statistics.table import ALPHA, BETTER, INCONCLUSIVE, WORSE, Row, Table
 from bench.compare.words.names import row_name, suite_name, table_name
@@ -82,7 +82,7 @@ def shown_matrix(board: Board) -> ShownMatrix | None:
     matrix = board.matrix
     if matrix is None:
         return None
-    anchors = row_anchors(board)
+    anchors = board.row_anchors
     groups = []
     for stands, rows in groupby(matrix.rows, key=lambda row: row.stands):
         groups.append(ShownGroup(stands, [_shown_row(board, row, anchors) for row in rows]))

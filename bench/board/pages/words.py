@@ -8,9 +8,9 @@ from markupsafe import Markup, escape
 
 from bench.base.markup import html_text
 from bench.compare.words.glossary import TERMS
-from bench.compare.words.legend import STANDS_FOR
+from bench.compare.words.legend import MEANS
 
-MEANINGS = TERMS | STANDS_FOR
+MEANINGS = TERMS | MEANS
 _LONGEST_FIRST = sorted(MEANINGS, key=len, reverse=True)
 _TERM = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, _LONGEST_FIRST))})(?![\w-])")
 

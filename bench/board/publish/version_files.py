@@ -16,7 +16,9 @@ from bench.board.addresses import method_page, run_file, search_file
 from bench.board.board import Board
 from bench.board.figures import Figure
 from bench.board.pages.board import render_board
+from bench.board.pages.claims import claims_grids
 from bench.board.pages.engine import ASSETS, TEMPLATES
+from bench.board.pages.gain_sizes import gain_sizes
 from bench.board.pages.matrix import shown_matrix
 from bench.board.pages.matrix_picture import matrix_pictures
 from bench.board.pages.method_page import render_method
@@ -44,8 +46,9 @@ def version_files(board: Board, figures: Sequence[Figure]) -> dict[str, bytes]:
         texts[f"figures/{figure.name}.csv"] = figure.csv
     shown = shown_matrix(board)
     drawn = matrix_pictures(shown) if shown else {}
-    texts["README.md"] = version_readme(board, figures)
-    texts["index.html"] = render_board(board, figures)
+    claims, sizes = claims_grids(board), gain_sizes(board)
+    texts["README.md"] = version_readme(board, figures, claims, sizes)
+    texts["index.html"] = render_board(board, figures, claims, sizes)
     for run in board.paged:
         texts[run_file(run.record.run_id, "index.html")] = render_run(board, run)
     for method in board.methods:

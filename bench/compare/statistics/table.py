@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from bench.base.text import with_variant
 from bench.compare.statistics.rows import Differs
 
 AVERAGE = "Avg."
@@ -220,7 +221,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        return f"{self.label}+{self.variant}" if self.variant else self.label
+        return with_variant(self.label, self.variant)
 
 
 def place_of(row: Row) -> tuple[object, ...]:

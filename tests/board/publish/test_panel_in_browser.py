@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from board_page import column, current, shown_tables
+from board_page import column, current, show_tasks, shown_tables
 from browser import Visit
 from playwright.sync_api import Page, expect
 
@@ -17,6 +17,7 @@ pytestmark = pytest.mark.nightly  # each of them drives a browser
 
 
 def test_a_number_tells_what_it_is_made_of(page: Page, site: Path) -> None:
+    show_tasks(page)
     row = (
         shown_tables(page)
         .first.locator("tbody tr", has=page.locator("th", has_text="promptbert"))
@@ -57,6 +58,7 @@ def test_all_of_it_works_by_keyboard(seen: Visit) -> None:
         "aria-current", "true"
     )  # after the address
     assert current(page, "suite") == "transfer"
+    show_tasks(page)
     tab_to(page, "section.scores:visible th[data-sort=CR] button")
     page.keyboard.press("Enter")
     values = column(page, "CR")

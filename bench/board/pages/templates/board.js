@@ -98,7 +98,7 @@
   const address = (next) => "#" + new URLSearchParams(Object.entries(next).filter(([key, value]) => key === "suite" || value !== defaults[key]));
 
   function read() {
-    const hash = location.hash.slice(1), table = tables.find((one) => one.anchor === hash || (hash && one.rows.some(({ row }) => row.id === hash)));
+    const hash = location.hash.slice(1), section = hash && document.getElementById(hash)?.closest(".scores"), table = tables.find((one) => one.section === section);
     if (table) return { ...defaults, ...Object.fromEntries(TABLE.map((key) => [key, table[key]])) };
     if (hash && !hash.includes("=")) return { ...state, cell: "" };
     const found = { ...defaults };
@@ -212,7 +212,7 @@
       const by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key], cell = event.target.closest("td");
       if (!by || !cell || event.altKey || event.ctrlKey || event.metaKey) return;
       event.preventDefault();
-      const at = table.shown.findIndex((one) => one.row.contains(cell)) + by[0], cells = [...(table.shown[at]?.row.cells ?? [])].filter((one) => one.querySelector("a"));
+      const at = table.shown.findIndex((one) => one.row.contains(cell)) + by[0], cells = [...(table.shown[at]?.row.cells ?? [])].filter((one) => one.offsetParent && one.querySelector("a"));
       const next = by[1] ? cells[cells.indexOf(cell) + by[1]] : cells.find((one) => one.cellIndex === cell.cellIndex);
       next?.querySelector("a").focus();
     });
@@ -225,11 +225,10 @@
     });
   }
 
-  // A row's cell in a column: its data, the number as it is printed, and the table that it is of, which may be another suite's.
+  // A row's cell in a column: its data, and the number as it is printed.
   function cellOf(table, one, task) {
-    const head = table.heads.find((other) => other.dataset.task === task), of = head?.dataset.table ? tables.find((other) => other.anchor === head.dataset.table) : table;
-    const row = of === table ? one : of?.rows.find((other) => other.run === one.run), cell = row?.cells[task];
-    return cell ? { ...cell, of, task, name: one.name, variant: one.variant, text: textOf(cellAt(table, one, task)) } : null;
+    const cell = one.cells[task];
+    return cell ? { ...cell, of: table, task, name: one.name, variant: one.variant, text: textOf(cellAt(table, one, task)) } : null;
   }
 
   function difference(cell, base) {
@@ -281,12 +280,13 @@
     fact("items", cell.n.toLocaleString("en"));
     fact("protocol", cell.of.protocol);
     if (one.differs.length) fact("unlike others", one.differs.join("; "));
-    const from = cellAt(table, one, cell.task).querySelector("a"), what = one.row.querySelector("a").title;
+    const from = cellAt(table, one, cell.task).querySelector("a"), tasks = table.section.querySelector(".switch-tasks"), what = one.row.querySelector("a").title;
     const shut = make("button", { type: "button", "aria-label": "close" }, "\u00d7");
     shut.addEventListener("click", leave);
     const box = make("div", { class: "panel", role: "dialog", "aria-label": `${one.name}, ${cell.task}`, tabindex: "-1" },
       make("header", {}, make("h3", {}, one.name, make("small", {}, ` ${one.variant} `), `${cell.task} ${cell.text}`), shut), what ? make("p", { class: "quiet" }, what) : "",
       strip(other ? [cell, other] : [cell]), make("dl", {}, facts), ...again(one), make("p", {}, citeButton(one)), ...one.runs.map(files));
+    if (tasks && !from.offsetParent) tasks.checked = true; // a linked number of a task
     from.closest(".scroll").after(box);
     const place = from.getBoundingClientRect(), around = main.getBoundingClientRect();
     box.style.top = `${place.bottom - around.top + 6}px`;
