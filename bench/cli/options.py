@@ -96,7 +96,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON a
 plain_option = click.option(
     "--plain", is_flag=True, help="Plain progress lines instead of a live display."
 )
-VERBOSE_HELP = "Also show which weights of a backbone were read, and which were not."
+VERBOSE_HELP = "Also show which weights of a backbone were read and which are missing."
 verbose_option = click.option("--verbose", is_flag=True, help=VERBOSE_HELP)
 backbone_offline_option = click.option(
     "--offline", is_flag=True, help="Open no network connection; a missing backbone is an error."

@@ -96,7 +96,7 @@ def test_the_main_budget_comes_first_and_untrained_rows_stand_at_every_budget() 
 
     usual = ("unsupervised", "", ["simcse", "promcse", "promptbert", "cls"])
     main = ("unsupervised", "1000steps", ["simcse", "cls"])
-    others = [("supervised", "", ["simcse"]), ("none", "", ["pretrained"])]
+    others = [("supervised", "", ["simcse"]), ("none", "", ["other"])]
     assert sorted(shown()[0][2]) == sorted(usual[2]) and shown()[-1] == main
     first, second, *rest = shown(main_budget="1000steps")
     assert first == main and sorted(second[2]) == sorted(usual[2]) and rest == others

@@ -13,8 +13,8 @@ from made_runs import made_run, made_runs
 from published import Publish
 
 from bench.board.publish import build
+from bench.board.publish.dead_links import check_links
 from bench.board.publish.index import index_files
-from bench.board.publish.links import check_links
 from bench.board.publish.versions import versions
 
 NOISES = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.79}
