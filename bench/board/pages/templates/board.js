@@ -56,11 +56,12 @@
     }
   }
 
-  // An address inside what is folded unfolds it.
+  // An address inside what is folded unfolds it; an address with choices unfolds the tables.
   const unfold = () => {
-    const target = location.hash.includes("=") ? null : anchored();
+    const hasChoices = location.hash.includes("=");
+    const target = hasChoices ? document.getElementById("all-tables") : anchored();
     for (let one = target; one; one = one.parentElement) if (one.matches("details")) one.open = true;
-    if (target) target.scrollIntoView({ block: "nearest" });
+    if (target && !hasChoices) target.scrollIntoView({ block: "nearest" });
   };
   addEventListener("hashchange", unfold);
   unfold();
