@@ -136,7 +136,7 @@ class ConSERT(TorchMethod):
             raise BenchError(
                 "classifier must be true in the supervised setting and false otherwise, "
                 f"not {recipe.classifier}",
-                f"--setting {setting}",
+                f"--set classifier={str(setting == 'supervised').lower()}",
             )
         return ("labelled",) if setting == "supervised" else ("sentences",)
 

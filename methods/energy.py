@@ -20,7 +20,7 @@ def needs_triplets(setting: str) -> tuple[str, ...]:
     Raises BenchError for a setting that has no hard negatives.
     """
     if setting != "supervised":
-        hint = "--setting supervised, with a corpus of triplets (sent0, sent1, hard_neg)"
+        hint = "--setting supervised --corpus FILE, of triplets (sent0, sent1, hard_neg)"
         raise BenchError(
             f"the energy-based hinge loss needs hard negatives, and the {setting} setting has none",
             hint,

@@ -47,7 +47,8 @@ class GloveAvg(OwnVectors):
     places = ("vectors",)
     defaults = {
         "vectors": Value(
-            None, "your file: --set vectors=FILE (word and numbers a line; plain, .xz, .gz or .zip)"
+            None,
+            "your file: --set vectors=FILE (a word and its numbers per line; plain, .xz, .gz or .zip)",
         )
     }
 

@@ -98,7 +98,7 @@ class InferSent(OwnVectors, TorchMethod):
     defaults = {
         "vectors": Value(
             None,
-            "your file: --set vectors=FILE (glove.840B.300d; word and numbers a line; plain, "
+            "your file: --set vectors=FILE (glove.840B.300d; a word and its numbers per line; plain, "
             ".xz, .gz or .zip)",
         ),
         "lstm_size": Value(

@@ -53,7 +53,7 @@ class Matryoshka(SimCSE):
         super().check(recipe, backbone)
         check_prefixes(recipe)
         if recipe.mlm:
-            raise BenchError("mlm=true does not combine with matryoshka", "--method simcse+mlm")
+            raise BenchError("mlm=true does not combine with matryoshka", "--set mlm=false")
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         simcse = super().loss

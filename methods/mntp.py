@@ -105,7 +105,7 @@ class MNTP(TorchMethod):
         looks_back = family is not None and family.causal
         if looks_back and config.get("is_causal") is not False:
             raise BenchError(
-                f"{backbone} attends to earlier tokens alone, and mntp is there to use what "
+                f"{backbone} attends only to earlier tokens, and mntp is there to use what "
                 "stands behind a token",
                 "--set attention=bidirectional",
             )
@@ -116,7 +116,7 @@ class MNTP(TorchMethod):
         tokenizer = backbone.tokenizer
         self.mask_id = tokenizer.mask_token_id
         if self.mask_id is None:
-            ids = backbone.ids([recipe.mask_text])[0]
+            ids = backbone.ids([recipe.mask_text or ""])[0]
             if not ids:
                 raise BenchError(
                     f"mask_text={recipe.mask_text!r} has no token", "--set mask_text=_"

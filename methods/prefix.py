@@ -301,7 +301,7 @@ def check_prompt(
         check_not_causal(
             backbone,
             "a prompt",
-            "the first token, which stands for the sentence, would see the prompt alone",
+            "the first token, which stands for the sentence, would see only the prompt",
             "take a backbone that reads both ways, such as BERT or RoBERTa",
         )
         if kind != "input-layer":

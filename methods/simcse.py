@@ -163,15 +163,13 @@ class SimCSE(TorchMethod):
 
     @classmethod
     def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
-        for key in ("fixed_dropout", "edit"):
+        for key, off in (("fixed_dropout", "false"), ("edit", "none")):
             if recipe[key] and setting == "supervised":
-                raise BenchError(
-                    f"{key} is about two views of one sentence", "--setting unsupervised"
-                )
+                raise BenchError(f"{key} is about two views of one sentence", f"--set {key}={off}")
         if recipe.fixed_dropout and recipe.edit:
             raise BenchError(
                 "fixed_dropout is about two views of the same words, and edit makes other words",
-                "--set dropout=0.0 leaves the edit alone",
+                "--set fixed_dropout=false --set dropout=0.0 keeps only the edit",
             )
         if recipe.eh and not recipe.hard_negatives:
             raise BenchError(

@@ -3,7 +3,7 @@ the boards.
 
 Links in docs/ work on the code host. On the site, pages outside docs/ and linked files are copied
 to ``repository/``, and ``leaderboards/`` next to it, so that the folder is whole on a disk and on
-GitHub Pages.
+GitHub Pages. A board's links to Markdown lead to its page on the site.
 """
 
 from __future__ import annotations
@@ -28,12 +28,15 @@ PAGES = (
     "CONTRIBUTING.md",
     "SECURITY.md",
     "benchmarks/README.md",
+    "benchmarks/verdict-errors.md",
     "benchmarks/parity/README.md",
     "bench/builtin/README.md",
 )
-TAB = re.compile(r"^<!-- tab: ([^\n]*?) -->\n(```.*?^```\n)", flags=re.M | re.S)
+# pages that published plans, which never change, link by their former name
+MOVED = {"docs/resume.md": "docs/training.md"}
 # a link with the file's name as its text
 NAMED = re.compile(r"\[(?:docs/)?([\w./-]+\.md)\]\(([^)#\s]*)")
+HREF = re.compile(r'(?<=href=")(?!\w+:|#|/)([^"#]*\.md)((?:#[^"]*)?)(?=")')
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#|/)([^)\s#]*)(#[^)\s]*)?(?=[)\s])")
 
 
@@ -78,9 +81,45 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
                 add(path, _place(path))
     for file in sorted((ROOT / "leaderboards").rglob("*")):
         path = file.relative_to(ROOT).as_posix()
-        if file.is_file() and file.suffix != ".md" and "/preview/" not in path:
+        if not file.is_file() or file.suffix == ".md" or "/preview/" in path:
+            continue
+        targets = _markdown_links(file, path) if file.suffix == ".html" else []
+        for target in targets:
+            if _place(target).startswith("repository/"):
+                add(target, _place(target))
+        if targets:
+            files.append(File.generated(config, path, content=_with_site_links(file, path)))
+        else:
             add(path, path)
     return files
+
+
+def _markdown_links(board: Path, path: str) -> list[str]:
+    """Return the Markdown files of the repository that a page of a board links to."""
+    links = HREF.findall(board.read_text(encoding="utf-8"))
+    return [_target(path, target) for target, _ in links]
+
+
+def _target(path: str, link: str) -> str:
+    """Return the file of the repository that a page of a board links to; of a version's plan the
+    one that it is a copy of, whose links hold."""
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(path), link))
+    return re.sub(r"^leaderboards/(v\d+)/plan\.md$", r"leaderboards/plans/\1.md", target)
+
+
+def _with_site_links(board: Path, path: str) -> str:
+    """Return a page of a board whose links to Markdown lead to pages of the site, and those to the
+    repository's README to the repository, if its address is known."""
+
+    def moved(link: re.Match[str]) -> str:
+        target = _target(path, link[1])
+        if target == "README.md" and repository_address():
+            return repository_address()
+        place = re.sub(r"(^|/)README\.md$", r"\1index.md", _place(target))
+        page = place.removesuffix(".md").removesuffix(".html") + ".html"
+        return posixpath.relpath(page, posixpath.dirname(path)) + link[2]
+
+    return HREF.sub(moved, board.read_text(encoding="utf-8"))
 
 
 def _path(page: str, target: str) -> str:
@@ -92,6 +131,7 @@ def _path(page: str, target: str) -> str:
 
 def _place(path: str) -> str:
     """Return the place of a repository's file on the site."""
+    path = MOVED.get(path, path)
     if path == "README.md":
         return path
     if path.startswith("docs/"):
@@ -103,17 +143,6 @@ def _place(path: str) -> str:
     return f"repository/{path}"
 
 
-def _tab(match: re.Match[str]) -> str:
-    """Return a marked block of code as a tab; a code host, which has no tabs, shows one block below
-    the other.
-    """
-    title, block = match.groups()
-    lines = [f'=== "{title}"', ""]
-    for line in block.splitlines():
-        lines.append(f"    {line}")
-    return "\n".join(lines) + "\n"
-
-
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     def moved(link: re.Match[str]) -> str:
         target, anchor = link[1], link[2] or ""
@@ -122,7 +151,6 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         place = _place(_path(page.file.src_uri, target))
         return posixpath.relpath(place, posixpath.dirname(page.file.src_uri) or ".") + anchor
 
-    markdown = TAB.sub(_tab, markdown)
     titles = _titles(config.nav or [])
 
     def called(link: re.Match[str]) -> str:

@@ -65,7 +65,7 @@ def signed(value: float) -> str:
 
 
 def printed_gain(claim: Claim) -> str:
-    """Return the printed gain over SimCSE on BERT-base; "-" if the paper prints none."""
+    """Return the published gain over SimCSE on BERT-base; "-" if the paper prints none."""
     if claim.printed is None:
         return "-"
     paper, table = claim.printed
@@ -89,7 +89,7 @@ def claims_table(version: Path) -> list[str]:
     """Lay out the claims, each with the same difference in the version."""
     made = json.loads((version / "tables.json").read_text("utf-8"))
     lines = [
-        "| method | score | printed gain | SimCSE here | method here | difference here "
+        "| method | score | published gain | SimCSE here | method here | difference here "
         "| verdict | detectable | seeds |",
         "|---|---|--:|--:|--:|---|---|--:|--:|",
     ]
@@ -188,7 +188,8 @@ def _difference(
 def seeds_table(version: Path) -> list[str]:
     """Return the version's own table of gains and seeds, with links to its page."""
     text = (version / "README.md").read_text("utf-8")
-    section = text.split("## How many seeds tell a gain of this size?")[1].split("\n## ")[0]
+    heading = r"## How many seeds (?:does a gain need|tell a gain of this size)\?"
+    section = re.split(heading, text)[1].split("\n## ")[0]
     page = f"../leaderboards/{version.name}/index.html"
     lines = [line for line in section.splitlines() if line.startswith("|")]
     return [line.replace("](#", f"]({page}#") for line in lines]

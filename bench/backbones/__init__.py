@@ -9,7 +9,7 @@ more); :func:`load` reads the encoder and the tokenizer.
 """
 
 from bench.backbones.fetching import fetch_backbone
-from bench.backbones.hub import describe_pending
+from bench.backbones.hub import describe_pending, look_up
 from bench.backbones.loading import (
     check_stored_prefix,
     load,
@@ -28,6 +28,7 @@ __all__ = [
     "load",
     "load_backbone",
     "load_without_encoder",
+    "look_up",
     "silence_transformers",
     "resolve",
     "resolve_recorded",

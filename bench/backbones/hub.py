@@ -8,6 +8,7 @@ again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from bench.backbones.folder import (
@@ -15,12 +16,18 @@ from bench.backbones.folder import (
     WEIGHTS,
     is_whole,
 )
-from bench.backbones.known_models import CANONICAL, PARAMETERS, PINNED
+from bench.backbones.known_models import (
+    CANONICAL,
+    PARAMETERS,
+    PINNED,
+    nearest_known,
+    nearest_words,
+)
 from bench.backbones.pickles import ALLOW
 from bench.backbones.refusals import ADAPTER
-from bench.base.errors import DataDamaged, FetchFailed, NotAModel
+from bench.base.errors import DataDamaged, FetchFailed, FetchRefused, NotAModel
 from bench.base.terminal import shows_bars
-from bench.data.fetching import site
+from bench.data.fetching import check_network, site
 from bench.data.hub import fetch_snapshot, repository_info
 from bench.data.sets import ON_ITS_PAGE, Pending
 
@@ -72,10 +79,9 @@ def find_in_cache(name: str, weights: Sequence[str] = WEIGHTS) -> Path | None:
     return None
 
 
-def fetch_from_hub(name: str, *, allow_pickle: bool, near: str, say: Callable[[str], None]) -> Path:
+def fetch_from_hub(name: str, *, allow_pickle: bool, say: Callable[[str], None]) -> Path:
     """Fetch a model, and return its snapshot folder, named after the commit.
 
-    ``near`` is put before the hint of an error: it suggests a name that may be meant instead.
     ``say`` gets one line about what is fetched. Raises NotAModel if there is no such model, no
     access, no network, no safetensors file or no space.
     """
@@ -95,10 +101,23 @@ def fetch_from_hub(name: str, *, allow_pickle: bool, near: str, say: Callable[[s
         if not shows_bars():
             disable_progress_bars()
         return fetch_snapshot(where, wanted)
+    except FetchRefused as refused:
+        raise _unknown_model(name, refused) from None
     except (FetchFailed, DataDamaged, OSError) as failure:
         hint = getattr(failure, "hint", None) or "free some space, or set HF_HOME to another disk"
         message = getattr(failure, "message", str(failure))
-        raise NotAModel(f"backbone '{name}': {message}", near + hint) from None
+        raise NotAModel(f"backbone '{name}': {message}", hint) from None
+
+
+def _unknown_model(name: str, refused: FetchRefused) -> NotAModel:
+    """Return the error for a name that the hub refuses, with the known name that is nearest."""
+    near = nearest_known(split_revision(name)[0])
+    if near is None:
+        return NotAModel(f"backbone '{name}': {refused.message}", refused.hint)
+    return NotAModel(
+        f"backbone '{name}': {refused.message}; nearest: {near}",
+        f"--backbone {near}; or, for a model that is not public: hf auth login",
+    )
 
 
 def _wanted(name: str, repo: str, files: Iterable[str], allow_pickle: bool) -> list[str]:
@@ -177,4 +196,35 @@ def describe_pending(name: str) -> Pending:
         urls=(site("model", repo, commit or "main", "").url,),
         bytes=None if parameters is None else 4 * parameters,
         licence=LICENCES.get(CANONICAL.get(model, ""), ON_ITS_PAGE),
+    )
+
+
+def look_up(pending: Pending, *, offline: bool, allow_pickle: bool) -> Pending:
+    """Ask the hub for a model that this project does not know, and add its size and licence.
+
+    ``where`` of the result says if the name is unchecked, because no connection is allowed
+    (``offline``) or the hub does not answer. Raises NotAModel if the hub has no such model, or none
+    that can be read.
+    """
+    model, revision = split_revision(pending.name)
+    if pending.bytes is not None:
+        return pending
+    nearest = nearest_words(model)
+    if offline:
+        return replace(pending, where=f"{pending.where}, unchecked: offline{nearest}")
+    where = site("model", repository_names(model)[0], revision or "main", "")
+    try:
+        check_network(pending.urls)
+        info = repository_info(where)
+    except FetchRefused as refused:
+        raise _unknown_model(pending.name, refused) from None
+    except (FetchFailed, OSError):
+        unchecked = f"{pending.where}, unchecked: no answer of the hub{nearest}"
+        return replace(pending, where=unchecked)
+    sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
+    wanted = _wanted(pending.name, where.repo, sizes, allow_pickle)
+    return replace(
+        pending,
+        bytes=sum(sizes[file] for file in wanted),
+        licence=getattr(info.card_data, "license", None) or pending.licence,
     )

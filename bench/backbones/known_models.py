@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from bench.backbones.known_decoders import DECODER_SHAPES
+from bench.base.errors import nearest_beginnings
 
 KNOWN = {
-    "builtin": "a small BERT that this project pretrained itself, on English alone; comes with "
+    "builtin": "a small BERT that this project pretrained itself, on English only; comes with "
     "the package",
     "bert-base-uncased": "BERT base, 110 M parameters (Devlin et al. 2019)",
     "bert-large-uncased": "BERT large, 335 M parameters (Devlin et al. 2019)",
@@ -61,3 +62,17 @@ PARAMETERS = {
     "roberta-large": 356_462_681,
 }
 """Numbers in each checkpoint, the dense layer of the MLM head included; each takes four bytes."""
+
+
+def nearest_known(model: str) -> str | None:
+    """Return the known name that an unknown one is most like, or None if none is like it."""
+    if model in KNOWN:
+        return None
+    near = nearest_beginnings(model, list(KNOWN))
+    return near[0] if near else None
+
+
+def nearest_words(model: str) -> str:
+    """Return "; nearest known name: bert-base-uncased", or "" if no known name is like it."""
+    near = nearest_known(model)
+    return "" if near is None else f"; nearest known name: {near}"

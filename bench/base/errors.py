@@ -78,7 +78,7 @@ class UnknownName(BenchError):
     ) -> None:
         names = sorted(known)
         if begins:
-            near = _nearest_beginnings(name, names)
+            near = nearest_beginnings(name, names)
             most_listed = 3
         else:
             near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
@@ -110,7 +110,7 @@ def _nearest_but_for_case(name: str, names: Sequence[str]) -> list[str]:
     return [folded[known] for known in near]
 
 
-def _nearest_beginnings(name: str, names: Sequence[str]) -> list[str]:
+def nearest_beginnings(name: str, names: Sequence[str]) -> list[str]:
     """Return at most three names, those with the most similar beginning first."""
     heads = {known: known[: len(name)] for known in names}
     near = difflib.get_close_matches(name, set(heads.values()), n=3, cutoff=0.6)
@@ -137,6 +137,10 @@ class DataDamaged(BenchError):
 
 class FetchFailed(BenchError):
     """A download that failed."""
+
+
+class FetchRefused(FetchFailed):
+    """A download that its server refuses, because it is not there, or not public."""
 
 
 class CorpusError(BenchError):

@@ -42,14 +42,20 @@ def comma_list(text: str | None) -> tuple[str, ...]:
 
 
 def list_names(names: Iterable[str], most: int = 4) -> str:
-    """Join names: "a", "a and b", "a, b and c"; above ``most`` "a, b, c, d and 3 more"."""
+    """Join names: "a", "a and b", "a, b and c"; above ``most`` "a, b, c, d and 3 more", but never
+    "1 more", which a name says as well."""
     known = list(names)
-    shown = known[:most]
-    if len(known) > most:
-        shown.append(f"{len(known) - most} more")
+    shown = known if len(known) == most + 1 else known[:most]
+    if len(known) > len(shown):
+        shown = [*shown, f"{len(known) - most} more"]
     if len(shown) < 2:
         return "".join(shown)
     return ", ".join(shown[:-1]) + " and " + shown[-1]
+
+
+def with_variant(method: str, variant: str) -> str:
+    """Return "promcse+eh", as commands write a method with its variant; "promcse" without one."""
+    return f"{method}+{variant}" if variant else method
 
 
 def plural(count: int, noun: str) -> str:

@@ -17,16 +17,23 @@ from bench.base.errors import BenchError, UnknownName
 from bench.board.changes import Changes
 from bench.board.making import how_it_was_made
 from bench.board.matrix import Matrix, make_matrix
-from bench.board.tables import BoardTable, board_tables
+from bench.board.tables import (
+    BoardTable,
+    PageTable,
+    RowPlace,
+    board_tables,
+    page_tables,
+    row_anchors,
+)
+from bench.compare.beside_paper import beside_rows
 from bench.compare.claims import JudgedClaim, judge_claims
 from bench.compare.gain_sizes import SpreadOfRow, row_spreads
-from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
+from bench.compare.printed import Reproduced
 from bench.compare.senders import with_sender
-from bench.compare.statistics.table import Cell, Row, Table
+from bench.compare.statistics.table import Row, Table
 from bench.compare.tables import make_tables
 from bench.compare.words.finding import find, main_table
 from bench.papers import ReferenceResult, results, rows, tables
-from bench.records.names import text_of, with_text
 from bench.records.packed import NAME
 from bench.records.record import RunRecord
 from bench.records.run import Run
@@ -42,9 +49,6 @@ In a larger one the first run of each row has one, with the scores of every seed
 """
 MOST_FINISHED = 6
 """Backbones that a table shows for scale."""
-ADJACENT = {"sts": ("cxc", "cxc-promcse/1")}
-"""Suite -> (suite, protocol) of one column next to its average, as papers set domain shift next to
-STS."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +129,16 @@ class Board:
         return [(table, row) for table in self.tables for row in table.table.rows]
 
     @cached_property
+    def page_tables(self) -> tuple[PageTable, ...]:
+        """The tables that pages show."""
+        return page_tables(self.tables)
+
+    @cached_property
+    def row_anchors(self) -> Mapping[RowPlace, str]:
+        """The id of each row on the main page."""
+        return row_anchors(self.page_tables)
+
+    @cached_property
     def page_of(self) -> Mapping[str, str]:
         """Run id -> the run on the page with its scores: itself, or the first run of its row."""
         pages = {run_id: run_id for run_id in self.records}
@@ -192,82 +206,26 @@ class Board:
         return sorted(best.values(), key=mean, reverse=True)[:MOST_FINISHED]
 
     @cached_property
-    def _single(self) -> Mapping[tuple[object, ...], Cell | None]:
-        """(form of a table of one column, runs of a row) -> its cell."""
-        cells = {}
-        for shown, row in self.rows:
-            if len(shown.table.columns) == 1:
-                cells[*_form(shown.table), row.runs] = row.cells[0]
-        return cells
-
-    def cell_of_same_runs(self, row: Row, other: Table) -> Cell | None:
-        """Return the cell of the same runs in a table of one column; None if it has other runs or
-        seeds."""
-        return self._single.get((*_form(other), row.runs))
-
-    def adjacent_tables(self, table: Table) -> list[BoardTable]:
-        """Return the tables of one column that are shown next to a table's average.
-
-        They have no part in the average: CxC-STS is next to the seven STS tasks.
-        """
-        if table.suite not in ADJACENT:
-            return []
-        suite, protocol = ADJACENT[table.suite]
-        text = text_of(table.protocol)
-        if text:
-            protocol = with_text(protocol, text)
-        wanted = (suite, protocol, table.setting, table.backbone)
-        found = []
-        for shown in self.tables:
-            other = shown.table
-            form = (other.suite, other.protocol, other.setting, other.backbone)
-            if form == wanted and any(self.cell_of_same_runs(row, other) for row in table.rows):
-                found.append(shown)
-        return found
-
-    @cached_property
     def reproduced(self) -> Mapping[ReferenceResult, Reproduced]:
         """Printed number -> our number for it, judged as ``bench compare --paper`` does.
 
         Submitted runs, and rows with recipe values that a command set, are not among them.
         """
-        records = {run: self.records[run] for run in self.records if run not in self.senders}
-        runs_of = _runs_of(self, records)
-        verdicts: dict[ReferenceResult, Reproduced] = {}
+        groups: dict[tuple[str, ...], list[RunRecord]] = {}
+        for shown, row in self.rows:
+            if not shown.table.sender:
+                groups[row.runs] = [self.records[run] for run in row.runs]
+        found: dict[ReferenceResult, Reproduced] = {}
         for paper, table in tables():
-            pairs = []
-            for row in rows(results(paper=paper, table=table)):
-                ours = dict.fromkeys(run for cell in row.cells for run in runs_of.get(cell, ()))
-                if ours:
-                    pairs.append(Beside(row.cells, [records[run] for run in ours]))
-            for cells in judge_rows(pairs):
-                verdicts |= {cell.printed: cell for cell in cells if cell.mean is not None}
-        return verdicts
+            for beside in beside_rows(rows(results(paper=paper, table=table)), groups.values()):
+                if not beside.why_not:
+                    found |= {cell.printed: cell for cell in beside.cells if cell.mean is not None}
+        return found
 
 
 def _form(table: Table) -> tuple[object, ...]:
     """Return all that tables must share for their numbers to be in one column."""
     return table.suite, table.protocol, table.columns
-
-
-def _runs_of(
-    board: Board, records: Mapping[str, RunRecord]
-) -> dict[ReferenceResult, tuple[str, ...]]:
-    """Return printed number -> runs of the row that it is compared with.
-
-    Among several rows it is the one with the most seeds, and the first of equals.
-    """
-    runs_of: dict[ReferenceResult, tuple[str, ...]] = {}
-    for shown, row in board.rows:
-        record = records.get(row.runs[0])
-        if record is None:
-            continue
-        for task in shown.table.columns:
-            for printed in printed_for(row, task, shown.table, record):
-                more = len(row.runs) > len(runs_of.get(printed, ()))
-                if more and not changed_by_hand(record, printed):
-                    runs_of[printed] = row.runs
-    return runs_of
 
 
 def build_board(

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from bench.base.text import list_names, seed_ranges
+from bench.base.text import list_names, seed_ranges, with_variant
 from bench.compare.statistics.table import INCONCLUSIVE
-from bench.compare.statistics.terms import configuration
-from bench.compare.words.names import place_words
+from bench.compare.statistics.terms import CORPUS, configuration
+from bench.compare.words.finding import NOT_TESTED
+from bench.compare.words.names import place_words, short_text
 from bench.papers.names import printed_name
 from bench.records.names import data_key
 from bench.records.record import AVERAGE, RunRecord, ScoreKey
@@ -26,7 +27,7 @@ HASHED = ("code", "data")
 class ChangedRow(NamedTuple):
     """One row of one suite: the suite's average or, if it has none, one of its tasks."""
 
-    # "promcse+eh"
+    # "PromCSE+EH", "SimCSE (wiki_sentences)"
     row: str
     # "unsupervised, builtin"
     where: str
@@ -57,7 +58,7 @@ class _Key(NamedTuple):
     # "unsupervised, builtin, 1,000 steps"
     where: str
     score: ScoreKey
-    # what sets the row apart from others of its name
+    # what sets the row apart from others of its name: "wiki_sentences"
     differs: str
 
 
@@ -122,7 +123,7 @@ def _named_as(now: Mapping[_Key, _Mean], was: Mapping[_Key, _Mean]) -> dict[_Key
             named[same] = mean
     for key, mean in others.items():
         # another row may have its name now
-        free = key if key not in named else key._replace(differs=f"{key.differs} before")
+        free = key if key not in named else key._replace(differs=f"{key.differs} before".strip())
         named[free] = mean
     return named
 
@@ -140,18 +141,26 @@ def _means(tables: Sequence[Mapping[str, Any]]) -> dict[_Key, _Mean]:
     found: dict[_Key, _Mean] = {}
     for table in tables:
         for row in table["rows"]:
-            name = f"{row['method']}+{row['variant']}".rstrip("+")
+            name = with_variant(row["method"], row["variant"])
             place = place_words(row["setting"], row["backbone"], table.get("budget") or "")
             columns = [AVERAGE] if AVERAGE in table["columns"] else table["columns"]
             for task in columns:
                 cell = row["cells"].get(task)
                 if cell:
                     score = ScoreKey(table["suite"], task, table["protocol"])
-                    key = _Key(name, place, score, str(row["differs"]))
+                    key = _Key(name, place, score, _details(row["differs"]))
                     found[key] = _Mean(
                         cell["mean"], _verdict(cell), len(table["rows"]), row["runs"]
                     )
     return {key: found[key] for key in sorted(found, key=str)}
+
+
+def _details(differs: Mapping[str, str]) -> str:
+    """Write what sets a row apart as row names do: "temperature 0.1", "wiki_sentences"."""
+    words = []
+    for key, value in differs.items():
+        words.append(short_text(value) if key == CORPUS else f"{key} {value}")
+    return ", ".join(words)
 
 
 def _verdict(cell: Mapping[str, Any]) -> str:
@@ -177,13 +186,14 @@ def _changed(
             new = [records[run] for run in now.runs]
             words += _differences(old, new, score) or ["libraries or hardware"]
         if before.verdict != now.verdict:
-            then = f"{before.verdict or 'none'} among {before.rows} rows"
-            since = f"{now.verdict or 'none'} among {now.rows} rows"
+            then = f"{before.verdict or NOT_TESTED} among {before.rows} rows"
+            since = f"{now.verdict or NOT_TESTED} among {now.rows} rows"
             words.append(f"verdict: {then} before, {since} now")
     if not words:
         return None
+    name = printed_name(*key.row.split("+", 1))
     return ChangedRow(
-        row=printed_name(*key.row.split("+", 1)),
+        row=f"{name} ({key.differs})" if key.differs else name,
         where=key.where,
         suite=f"{score.suite} {score.task}",
         before=None if before is None else before.value,

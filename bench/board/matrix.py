@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.board.tables import BoardTable
+from bench.board.tables import PROTOCOLS, BoardTable
 from bench.compare.statistics.table import Against, Row, Table
 from bench.compare.words.finding import comparison_of, main_table, verdict_word
 
 FEWEST_COLUMNS = 2
 """A matrix of one suite is its table."""
-PROTOCOLS = {"cxc": "cxc-promcse/1"}
-"""The protocol of a suite with several that its papers print."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from bench.base.text import slug
 from bench.board.addresses import unused_name
 from bench.board.making import checkpoint_rule, count_values, machine_of
 from bench.compare.statistics.table import Row, Table
-from bench.compare.words.names import row_name, short_text
+from bench.compare.words.finding import verdict_word
+from bench.compare.words.names import short_text
+from bench.records.names import text_of
 from bench.records.record import RunRecord
 
-MEASURED = ("train_seconds", "peak_memory_bytes")
+MEASURED = ("train_seconds", "peak_memory_bytes", "tuning_seconds", "tuning_trials")
 """Costs that depend on the machine."""
+PROTOCOLS = {"cxc": "cxc-promcse/1"}
+"""The protocol of a suite with several that its papers print."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,37 +84,98 @@ def _selection(table: Table, records: Mapping[str, RunRecord]) -> str:
 
 
 def with_comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> tuple[Table, str]:
-    """Keep times and memory only for rows that ran on the most common machine and version of bench.
+    """Keep times and memory only if one machine and version of bench made all of them.
 
-    Returns the table and a note that names the machine and the other rows ("" if nothing was
-    timed). Numbers of trained parameters are always kept.
+    Returns the table and a note that names the machine ("" without times). Numbers of trained
+    parameters are always kept.
     """
-    machines = {}
+    machines: set[str | None] = set()
     for row in table.rows:
         if row.cost and any(getattr(row.cost, name) is not None for name in MEASURED):
-            machines[row.runs] = {machine_of(records[run]) for run in row.runs}
-    if not machines:
-        return table, ""
-    usual = _most_common(machines.values())
-    elsewhere = {runs for runs, found in machines.items() if usual is None or found != {usual}}
-    note = f"Time and memory: {usual or 'unknown hardware or version'}."
-    names = [row_name(row, table) for row in table.rows if row.runs in elsewhere]
-    if names:
-        note += f" Not shown, because they ran elsewhere: {', '.join(names)}."
-    rows = tuple(_without_measured(row) if row.runs in elsewhere else row for row in table.rows)
-    return replace(table, rows=rows), note
-
-
-def _most_common(machines: Collection[set[str | None]]) -> str | None:
-    """Return the machine that ran most rows as a whole, the first by name if there are several."""
-    counts: Counter[str] = Counter()
-    for found in machines:
-        if len(found) == 1:
-            counts.update(machine for machine in found if machine)
-    return min(counts, key=lambda machine: (-counts[machine], machine), default=None)
+            machines |= {machine_of(records[run]) for run in row.runs}
+    machine = next(iter(machines), None)
+    if len(machines) == 1 and machine:
+        return table, f"Time and memory: {machine}."
+    return replace(table, rows=tuple(map(_without_measured, table.rows))), ""
 
 
 def _without_measured(row: Row) -> Row:
     if row.cost is None:
         return row
     return replace(row, cost=replace(row.cost, **dict.fromkeys(MEASURED)))
+
+
+class PageTable(NamedTuple):
+    """A table that pages show, and those of the same runs under other protocols that it stands
+    for, each with the largest difference of two scores of a row, in points."""
+
+    shown: BoardTable
+    others: tuple[tuple[BoardTable, float], ...]
+
+
+def page_tables(tables: Sequence[BoardTable]) -> tuple[PageTable, ...]:
+    """Return the tables that pages show: of two protocols with the same runs and the same words,
+    the one of ``PROTOCOLS``."""
+    folded: set[str] = set()
+    others: dict[str, list[tuple[BoardTable, float]]] = {}
+    for shown in tables:
+        for other in tables:
+            if _says_the_same(other.table, shown.table):
+                apart = _largest_difference(other.table, shown.table)
+                others.setdefault(shown.anchor, []).append((other, apart))
+                folded.add(other.anchor)
+    return tuple(
+        PageTable(shown, tuple(others.get(shown.anchor, ())))
+        for shown in tables
+        if shown.anchor not in folded
+    )
+
+
+def _says_the_same(other: Table, usual: Table) -> bool:
+    """Say if a table has the runs of one in its suite's usual protocol, and a word for each row
+    that is the same."""
+    if PROTOCOLS.get(usual.suite) != usual.protocol or text_of(other.protocol):
+        return False
+    if other.protocol == usual.protocol or other.head is None or other.columns != usual.columns:
+        return False
+    if replace(other, rows=(), protocol="", notes=(), tested=None) != replace(
+        usual, rows=(), protocol="", notes=(), tested=None
+    ):
+        return False
+    words = [{row.runs: verdict_word(row, table) for row in table.rows} for table in (other, usual)]
+    return words[0] == words[1]
+
+
+def _largest_difference(other: Table, usual: Table) -> float:
+    """Return by how much two scores of the same runs differ at most, in points."""
+    means = {row.runs: row.cells[-1] for row in usual.rows}
+    found = []
+    for row in other.rows:
+        ours, theirs = row.cells[-1], means[row.runs]
+        if ours is not None and theirs is not None:
+            found.append(abs(ours.mean - theirs.mean))
+    return max(found, default=0.0)
+
+
+RowPlace = tuple[str, int]
+"""The anchor of a table, and the number of a row in it."""
+
+
+def row_anchors(tables: Sequence[PageTable]) -> dict[RowPlace, str]:
+    """Return the id of each row on the page. It is made of the row's table and name, so that it is
+    the same in all versions; the same runs under another protocol have the same."""
+    taken = {page.shown.anchor for page in tables}
+    anchors = {}
+    for page in tables:
+        of_runs = {}
+        for place, row in enumerate(page.shown.table.rows):
+            differs = [f"{key} {value}" for key, value in row.differs]
+            backbone = None if page.shown.table.backbone else row.backbone
+            name = slug(row.label, row.variant, backbone, *differs, longest=80) or "row"
+            anchor = unused_name(f"{page.shown.anchor}--{name}", taken)
+            taken.add(anchor)
+            anchors[page.shown.anchor, place] = of_runs[row.runs] = anchor
+        for other, _ in page.others:
+            for place, row in enumerate(other.table.rows):
+                anchors[other.anchor, place] = of_runs[row.runs]
+    return anchors

@@ -49,7 +49,7 @@ from bench.records.run import Run
 @click.option(
     "--baseline",
     metavar="ROW",
-    help="The row to compare with; of several of that name the one with most seeds. "
+    help="The row to compare with; if several have that name, the one with the most seeds. "
     "[default: simcse]",
 )
 @click.option(
@@ -65,7 +65,7 @@ from bench.records.run import Run
 @click.option(
     "--why",
     metavar="ROW",
-    help="How the verdict on this row is computed, to be done again by hand.",
+    help="Show how the verdict on this row is computed, so that you can check it by hand.",
 )
 @click.option("--cost", is_flag=True, help="Trained parameters, training time, peak memory.")
 @click.option(
@@ -136,8 +136,8 @@ def compare(
     html: Path | None,
     as_json: bool,
 ) -> None:
-    """Compare runs: methods by tasks, mean over seeds, intervals, which rows are better than the
-    baseline, and which may be the best.
+    """Compare runs: the scores of methods with intervals, and a verdict on each row against the
+    baseline.
 
     RUN is an id, the beginning of ids, or a path; without any, all runs in the runs folder.
 
@@ -198,7 +198,9 @@ def _check_alone(form: str, **others: bool) -> None:
     if form != "table":
         given.append(f"--format {form}")
     if given:
-        raise BenchError(f"--why cannot be combined with {list_names(given)}", "--why ROW alone")
+        raise BenchError(
+            f"--why cannot be combined with {list_names(given)}", f"leave {list_names(given)} out"
+        )
 
 
 def _check_paper(form: str, **others: bool) -> None:
@@ -208,14 +210,16 @@ def _check_paper(form: str, **others: bool) -> None:
         given.append("--format html")
     if given:
         raise BenchError(
-            f"--paper cannot be combined with {list_names(given)}", "--paper PAPER:TABLE alone"
+            f"--paper cannot be combined with {list_names(given)}", f"leave {list_names(given)} out"
         )
 
 
 def _json_form(form: str) -> str:
     """Return the form for --json. Raises BenchError if --format names another one."""
     if form not in ("table", "json"):
-        raise BenchError(f"--json cannot be combined with --format {form}", "one of the two")
+        raise BenchError(
+            f"--json cannot be combined with --format {form}", f"leave --format {form} out"
+        )
     return "json"
 
 

@@ -45,7 +45,7 @@ from bench.score.suites import expand_suites, split_names, suite
 @click.option(
     "--matches",
     type=click.Path(path_type=Path),
-    help="Write every match into this file: .jsonl, one object a line.",
+    help="Write every match into this file: .jsonl, one object per line.",
 )
 @data_option
 @json_option
@@ -57,9 +57,9 @@ def overlap(
     data: Path | None,
     as_json: bool,
 ) -> None:
-    """Count the sentences of evaluation sets that CORPUS, named as in bench run, has, too.
+    """Count the evaluation sentences that are also in CORPUS, which is named as in bench run.
 
-    Counted are the same sentences, and nearly the same ones.
+    Equal sentences are counted, and nearly equal ones.
 
     The same: equal letters and digits, ignoring case, punctuation and white space. Nearly the same:
     the two share at least 4 of 5 of their words. A run counts this, too, for the tasks that it

@@ -11,10 +11,12 @@ import click
 
 from bench.base.collector import no_collection
 from bench.base.files import write_or_fail
+from bench.base.terminal import warn
 from bench.base.typed import Count
 from bench.board.pages.board import comparison
 from bench.cli.compare_output import print_all_tables
-from bench.cli.options import plain_option, say
+from bench.cli.options import plain_option, say, verbose_option
+from bench.cli.plan_facts import plan_sentence
 from bench.cli.run_output import execute_and_report
 from bench.cli.typed_option import Typed, typed
 from bench.compare.tables import make_tables
@@ -34,11 +36,11 @@ RECIPE = {"batch_size": str(BATCH), "eval_steps": "15", "pooling": "avg_first_la
 README.md of bench/builtin says how the values were chosen, on the dev pairs.
 """
 
-NOTE = (
-    "A small sample of image captions: enough to see a method work, not a result. What is trained "
-    "is the mean of the first and the last layer (pooling=avg_first_last), not [CLS] as in SimCSE's "
-    "paper."
+RECIPE_LINE = (
+    "Recipe: SimCSE trains the mean of the first and the last layer (pooling=avg_first_last), "
+    "not [CLS] as its paper does."
 )
+NOTE = "A small sample of image captions: enough to see a method work, not a result. " + RECIPE_LINE
 
 
 @click.command()
@@ -65,14 +67,17 @@ NOTE = (
 )
 @click.option("--open", "browse", is_flag=True, help="Open the page in the browser.")
 @plain_option
-def demo(out: Path, seeds: tuple[int, ...], steps: int, browse: bool, plain: bool) -> None:
+@verbose_option
+def demo(
+    out: Path, seeds: tuple[int, ...], steps: int, browse: bool, plain: bool, verbose: bool
+) -> None:
     """Train and score on the data in the package, in about two minutes on two CPU cores.
 
     Nothing is fetched.
 
-    Four untrained poolings of one encoder, and SimCSE trained for half a minute on Wikipedia
-    sentences, scored on pairs of image captions that people rated: is training better than the best
-    pooling?
+    Four untrained poolings of one encoder are compared with SimCSE, which trains for half a minute
+    on Wikipedia sentences. Each is scored on pairs of image captions that people rated. SimCSE
+    trains the best of the poolings, the mean of the first and the last layer.
 
     \b
     Example:  bench demo --out /tmp/demo
@@ -87,8 +92,9 @@ def demo(out: Path, seeds: tuple[int, ...], steps: int, browse: bool, plain: boo
         offline=True,
         runs=str(out / "runs"),
     )
-    session = Session.begin(Plan((config,)), terminal_reporter(plain))
+    session = Session.begin(Plan((config,)), terminal_reporter(plain, verbose))
     runs = session.plan_runs().runs
+    warn(f"{plan_sentence(runs)}. {RECIPE_LINE}")
     with session.reporter.display():
         records, code = execute_and_report(session, runs)
     if records:

@@ -23,6 +23,7 @@ from bench.cli.paper_plan import (
     printed_text,
     rows_left_out,
     stand_in_note,
+    with_printed_rows,
 )
 from bench.cli.plan_facts import (
     backbone_name,
@@ -76,6 +77,8 @@ def print_plan(
     """
     config = session.config
     rows = plan_rows(prepared.runs, session.store, config.device, config.chunk)
+    if part is not None:
+        rows = with_printed_rows(part, rows)
     if as_json:
         print_json(_plan_objects(rows, prepared.to_fetch, config.device, part))
         return
@@ -120,7 +123,7 @@ def print_plan(
 
 def _paper_notes(part: PaperPart, rows: Sequence[PlanRow]) -> list[str]:
     """Return the open points of a printed table, and the backbone that replaces its own."""
-    stands_in = stand_in_note(part, rows)
+    stands_in = stand_in_note(rows)
     return [*([stands_in] if stands_in else []), *open_questions(part, rows)]
 
 
@@ -208,7 +211,7 @@ def _run_cells(
     cells["fits with"] = "" if row.chunk is None else f"--chunk {row.chunk or 'none'}"
     cells["state"] = _state(row)
     if part is not None:
-        cells["paper"] = printed_text(part, run)
+        cells["paper"] = printed_text(row)
     else:
         cells["paper"] = f"{run.expect['value']:.2f}" if run.expect else ""
     return cells
@@ -293,7 +296,7 @@ def _plan_objects(
     for row in rows:
         for run in row.runs:
             made = _run_object(run, row, to_fetch, device)
-            yield made if part is None else {**made, "paper": paper_object(part, run)}
+            yield made if part is None else {**made, "paper": paper_object(part, row)}
 
 
 def _run_object(

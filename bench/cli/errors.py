@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import TextIO
@@ -97,9 +98,15 @@ def show_error(error: BenchError, label: str = "error") -> None:
 def _complete_hint(hint: str) -> str:
     """Add to a hint that is a command which options of the typed command it needs as well."""
     context = click.get_current_context(silent=True)
-    if context is None or "bench " not in hint:
+    named = re.search(r"\bbench ([a-z]+)", hint)
+    if context is None or named is None or "--help" in hint:
         return hint
-    typed = {word.partition("=")[0] for word in context.meta.get(TYPED, ())}
+    group = context.find_root().command
+    command = group.get_command(context, named[1]) if isinstance(group, click.Group) else None
+    if command is None:
+        return hint
+    known = {name for parameter in command.params for name in parameter.opts}
+    typed = {word.partition("=")[0] for word in context.meta.get(TYPED, ())} & known
     same = [name for name in ("--runs", "--plugin") if name in typed and name not in hint]
     if same:
         hint += f" (with the same {' and '.join(same)})"

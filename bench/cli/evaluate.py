@@ -47,7 +47,7 @@ from bench.run.smaller import Sizes, check_whole, smaller_runs, tables_of_sizes
     cls=GroupedCommand,
     params=shared_options(
         *("suites", "device", "fresh", "offline", "allow_pickle", "data", "runs"),
-        *("plugins", "as_json", "plain"),
+        *("plugins", "as_json", "plain", "verbose"),
     ),
 )
 @click.argument("models", metavar="[MODEL | FILE.py]...", nargs=-1)
@@ -64,7 +64,7 @@ from bench.run.smaller import Sizes, check_whole, smaller_runs, tables_of_sizes
     WHAT,
     "--prefix",
     help='Text before every sentence ("query: "), or a template with the sentence at [X]. '
-    '"" takes the default prompt of a folder away.',
+    '"" removes the default prompt of a folder.',
 )
 @grouped_option(
     WHAT,
@@ -79,7 +79,7 @@ from bench.run.smaller import Sizes, check_whole, smaller_runs, tables_of_sizes
     WHAT,
     "--prompt-query",
     metavar="TEXT",
-    help="The same for queries, of retrieval and of pairs with two sides.  [default: the folder's]",
+    help="The same for queries, in retrieval and in pairs with two sides.  [default: the folder's]",
 )
 @grouped_option(
     WHAT,
@@ -126,6 +126,7 @@ def evaluate(
     dry_run: bool,
     as_json: bool,
     plain: bool,
+    verbose: bool,
     **options: Any,
 ) -> None:
     """Score finished encoders and print one table; one record per model in the runs folder.
@@ -140,7 +141,7 @@ def evaluate(
     sizes = Sizes.read(dimensions or (), precisions or ())
     session = Session.begin(
         plan_of(options),
-        terminal_reporter(plain or as_json),
+        terminal_reporter(plain or as_json, verbose),
         only_look=dry_run,
     )
     if list_sentences is not None:
@@ -170,7 +171,7 @@ def _check_models(models: Sequence[str], list_sentences: Path | None) -> None:
     for model in models:
         if format_of(model) in SUFFIXES and Path(model).is_file():
             raise BenchError(
-                f"{model} is a file of data, and no model", f"--suite {model} scores on it"
+                f"{model} is a file of data, and no model", f"bench evaluate MODEL --suite {model}"
             )
 
 

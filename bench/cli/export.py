@@ -35,7 +35,7 @@ from bench.records.store import RunsFolder
 @click.option(
     "--unmerged",
     is_flag=True,
-    help="Of a run with LoRA: the adapter alone, as peft's files; its base has to be at hand.",
+    help="For a run with LoRA: write only the adapter, as peft saves it. Its base must be here.",
 )
 @backbone_offline_option
 @runs_option

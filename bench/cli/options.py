@@ -82,7 +82,7 @@ leave_out_option = click.option(
     metavar="SUITE",
     multiple=True,
     callback=_split_names,
-    help="Hand over no score and no prediction of this suite (a,b); may be repeated.",
+    help="Leave out scores and predictions of this suite (a,b); may be repeated.",
 )
 suite_file_option = click.option(
     "--plugin",
@@ -96,6 +96,8 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON a
 plain_option = click.option(
     "--plain", is_flag=True, help="Plain progress lines instead of a live display."
 )
+VERBOSE_HELP = "Also show which weights of a backbone were read and which are missing."
+verbose_option = click.option("--verbose", is_flag=True, help=VERBOSE_HELP)
 backbone_offline_option = click.option(
     "--offline", is_flag=True, help="Open no network connection; a missing backbone is an error."
 )

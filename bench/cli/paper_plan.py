@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from bench.base.grid import Grid, GridColumn, grid
@@ -12,7 +13,6 @@ from bench.cli.plan_rows import PlanRow
 from bench.papers import (
     PaperPart,
     PrintedHyperparameter,
-    PrintedRow,
     ReferenceResult,
     RunTerms,
     find_checkpoint,
@@ -27,18 +27,23 @@ from bench.records.record import is_given_by_user
 from bench.run.planned import PlannedRun
 
 
-def printed_rows_of(part: PaperPart, run: PlannedRun) -> tuple[PrintedRow, ...]:
-    """Return the rows of a printed table that a run makes again."""
-    recipe = dict(run.recipe)
-    terms = RunTerms(run.method, run.setting, run.backbone.name, run.variant, recipe)
-    values = run.recipe.values_with_source()
-    return rows_of_run(part, terms, {key for key in values if is_given_by_user(values[key].source)})
+def with_printed_rows(part: PaperPart, plan: Sequence[PlanRow]) -> list[PlanRow]:
+    """Return the rows of a plan with the rows of a printed table that they make again."""
+    printed = rows(results(paper=part.paper, table=part.short))
+    made = []
+    for row in plan:
+        run = row.first
+        terms = RunTerms(run.method, run.setting, run.backbone.name, run.variant, dict(run.recipe))
+        values = run.recipe.values_with_source()
+        changed = {key for key in values if is_given_by_user(values[key].source)}
+        made.append(replace(row, printed=rows_of_run(printed, terms, changed)))
+    return made
 
 
-def printed_text(part: PaperPart, run: PlannedRun) -> str:
+def printed_text(planned: PlanRow) -> str:
     """Write the printed value of a run: "81.81", or "alignment 0.160, uniformity -2.401"."""
     shown: list[ReferenceResult] = []
-    for row in printed_rows_of(part, run):
+    for row in planned.printed:
         shown += [row.average] if row.average is not None else row.cells
     texts = {cell.task: cell.shown for cell in reversed(shown)}
     if len(texts) == 1:
@@ -46,14 +51,14 @@ def printed_text(part: PaperPart, run: PlannedRun) -> str:
     return ", ".join(f"{task} {text}" for task, text in reversed(texts.items()))
 
 
-def stand_in_note(part: PaperPart, plan: Sequence[PlanRow]) -> str:
+def stand_in_note(plan: Sequence[PlanRow]) -> str:
     """Say which backbone replaces the table's; "" if none does."""
     instead: dict[str, None] = {}
     for row in plan:
         run = row.first
         if find_checkpoint(run.backbone.name) is not None:
             continue
-        printed_on = {printed.first.backbone for printed in printed_rows_of(part, run)}
+        printed_on = {printed.first.backbone for printed in row.printed}
         if printed_on and printed_on.isdisjoint(printed_names(run.backbone.name)):
             instead[run.backbone.title or run.backbone.name] = None
     if not instead:
@@ -110,7 +115,7 @@ def open_questions(part: PaperPart, plan: Sequence[PlanRow]) -> list[str]:
     """Return the points that the paper leaves open in a plan's runs, and how we settle them."""
     found = dict.fromkeys([part.open] if part.open else [])
     for row in plan:
-        for printed in printed_rows_of(part, row.first):
+        for printed in row.printed:
             first = printed.first
             means = meaning(first.method, first.variant, first.setting, first.backbone)
             if means.doubt:
@@ -125,11 +130,12 @@ OPEN = ("not stated", "presumably", "inferred")
 """Words of a footnote about something that is open and that a run must settle."""
 
 
-def paper_object(part: PaperPart, run: PlannedRun) -> dict[str, Any]:
-    """Return the printed values and hyperparameters of a run, for JSON."""
+def paper_object(part: PaperPart, planned: PlanRow) -> dict[str, Any]:
+    """Return the printed values and hyperparameters of a row's runs, for JSON."""
+    run = planned.first
     values = run.recipe.values_with_source()
     printed = []
-    for row in printed_rows_of(part, run):
+    for row in planned.printed:
         for cell in row.cells:
             names = {"label": cell.label, "backbone": cell.backbone, "task": cell.task}
             printed.append({**names, "value": cell.value, "std": cell.std, "runs": cell.runs})

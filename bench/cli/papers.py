@@ -81,9 +81,9 @@ def papers(
         "setting": comma_list(setting),
     }
     kinds = comma_list(kind)
+    check_known_names("kind", kinds, KINDS, "of remark")
     if kinds and not remarks:
         raise BenchError("--kind chooses remarks", f"bench papers --remarks --kind {kind}")
-    check_known_names("kind", kinds, KINDS, "of remark")
     if name == CHECKPOINTS:
         shown = show_checkpoints()
     elif remarks:

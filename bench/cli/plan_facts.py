@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bench.base.devices import device_name
-from bench.base.text import format_bytes, list_names, plural, seed_ranges
+from bench.base.text import format_bytes, list_names, plural, seed_ranges, with_variant
 from bench.cli.plan_rows import PlanRow
 from bench.data.sets import Pending, data_sets
 from bench.method.budget import budget_of
@@ -27,7 +27,7 @@ def plan_sentence(runs: Sequence[PlannedRun], rows: Sequence[PlanRow] = ()) -> s
 
     ``rows``: the same runs in rows, if it is known which of them are finished.
     """
-    names = dict.fromkeys(_method_name(run) for run in runs)
+    names = dict.fromkeys(with_variant(run.method, run.variant) for run in runs)
     settings = dict.fromkeys(_setting_words(run) for run in runs)
     backbones = list(dict.fromkeys(backbone_name(run) for run in runs))
     text = f"Plan: {plural(len(runs), 'run')} of {list_names(names, 6)}, {list_names(settings)}"
@@ -42,10 +42,6 @@ def plan_sentence(runs: Sequence[PlannedRun], rows: Sequence[PlanRow] = ()) -> s
     if unscored:
         states.append(f"{unscored} trained and to score")
     return f"{text}; {', '.join(states)}" if states else text
-
-
-def _method_name(run: PlannedRun) -> str:
-    return f"{run.method}+{run.variant}" if run.variant else run.method
 
 
 def backbone_name(run: PlannedRun) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.method.contract import fitted
+from bench.papers import PrintedRow
 from bench.records import RunsFolder
 from bench.run.done import is_scored
 from bench.run.length import known_steps
@@ -38,6 +39,9 @@ class PlanRow:
 
     chunk: int | None = None
     """The --chunk with which the runs fit into memory. 0: none does; None: they fit as they are."""
+
+    printed: tuple[PrintedRow, ...] = ()
+    """The rows of a printed table that the runs make again, if the plan is of one."""
 
     @property
     def first(self) -> PlannedRun:

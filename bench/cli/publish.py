@@ -57,8 +57,8 @@ SHOWN = 20
 @click.option(
     "--submissions",
     type=click.Path(path_type=Path),
-    help="Also the runs in this folder, each checked and every score computed again. Exit code 1 "
-    "if one is refused.",
+    help="Also publish the runs in this folder. Each is checked, and its scores are computed again. "
+    "Exit code 1 if one is refused.",
 )
 @click.option(
     "--baseline",
@@ -68,8 +68,8 @@ SHOWN = 20
 @click.option(
     "--main-budget",
     metavar="BUDGET",
-    help="The length of training with the tables that come first, and that the finding is about, "
-    'such as 1000steps. "" is that of most runs.  [default: as the last version]',
+    help="Training length of the tables that come first, such as 1000steps; the finding is about "
+    'them. "" takes the length of most runs.  [default: as the last version]',
 )
 @click.option("--title", help="Heading of the pages.  [default: as the last version]")
 @click.option(
@@ -91,7 +91,8 @@ SHOWN = 20
 @click.option(
     "--docs",
     metavar="URL",
-    help="The address of the documentation, which pages link to: a folder, or its README.md.",
+    help="Address of the documentation that pages link to: a folder, or its README.md.  "
+    "[default: docs/ next to OUT, in a clone]",
 )
 @leave_out_option
 @data_option
@@ -110,7 +111,7 @@ def publish(
 ) -> None:
     """Write a new version of the leaderboards into OUT: pages, Markdown, data.
 
-    It has the runs in a folder, and the numbers that papers printed.
+    A version has the runs of a folder, and the numbers that papers printed.
 
     A published version never changes. If nothing is new since the last one, none is made. --runs
     may be the runs of a version.
@@ -181,7 +182,7 @@ def _print_outcome(outcome: build.Outcome) -> None:
 def _check_versions(out: Path, as_json: bool) -> int:
     """Compare every file of every version with its manifest, and follow every link of the pages;
     returns the exit code."""
-    from bench.board.publish.links import check_links
+    from bench.board.publish.dead_links import check_links
     from bench.board.publish.versions import check_versions
 
     reports = [*check_versions(out), check_links(out)]

@@ -57,6 +57,7 @@ def run(
     to: Path | None,
     as_json: bool,
     plain: bool,
+    verbose: bool,
     **options: Any,
 ) -> None:
     """Train methods and score them; one record per run in the runs folder.
@@ -88,7 +89,7 @@ def run(
             )
         else:
             plan = plan.with_values(device=process.device)
-            reporter = terminal_reporter(plain or as_json)
+            reporter = terminal_reporter(plain or as_json, verbose)
             session = Session.begin(plan, reporter, ranks=process.ranks)
             if target.name == "local":
                 code = _run_locally(session, as_json, part)

@@ -15,6 +15,7 @@ from msgspec.structs import fields
 
 from bench.base.errors import BenchError
 from bench.base.text import comma_list
+from bench.cli.options import VERBOSE_HELP
 from bench.method.config import KINDS, OPTIONS, WHAT, RunConfig
 from bench.run.options import read_fields
 from bench.run.plan_toml import Plan
@@ -112,7 +113,7 @@ COMMAND_OPTIONS = (
         "--paper",
         metavar="PAPER:TABLE",
         help="Run a paper's table or figure again (bench papers lists them); METHOD, --setting and "
-        "--backbone choose its runs, and a backbone that it has not stands in for all.",
+        "--backbone choose its runs; a backbone that is not in it stands in for all.",
     ),
     grouped_option(
         OUTPUT,
@@ -140,6 +141,7 @@ COMMAND_OPTIONS = (
     grouped_option(
         OUTPUT, "--plain", is_flag=True, help="Plain progress lines instead of a live display."
     ),
+    grouped_option(OUTPUT, "--verbose", is_flag=True, help=VERBOSE_HELP),
     grouped_option(WORKERS, "--only", metavar="RUN_ID", help="Do only this run of the plan."),
     grouped_option(
         WORKERS, "--wait", is_flag=True, help="Wait for a run that another process does."

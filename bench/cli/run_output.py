@@ -10,7 +10,7 @@ import click
 from bench.base.errors import RunFailed
 from bench.base.grid import GridColumn, grid
 from bench.base.printing import print_grid
-from bench.base.text import format_duration
+from bench.base.text import format_duration, with_variant
 from bench.cli.errors import show_error
 from bench.cli.options import print_json
 from bench.compare.formatting import suite_scores
@@ -102,7 +102,7 @@ def print_whole_times(runs: Sequence[PlannedRun], records: Sequence[RunRecord]) 
         if not is_short or not seconds or run.whole_steps <= record.training.steps:
             continue
         of_step = seconds / record.training.steps
-        name = f"{run.method}+{run.variant}" if run.variant else run.method
+        name = with_variant(run.method, run.variant)
         measured.setdefault(
             f"{name} on {run.backbone.short}",
             f"its {run.whole_steps:,} steps would take {format_duration(of_step * run.whole_steps)}"

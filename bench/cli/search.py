@@ -53,7 +53,7 @@ from bench.run.session import Session
     params=shared_options(
         *("methods", "backbones", "setting", "corpus", "budget", "device", "precision", "chunk"),
         *("offline", "allow_pickle", "data", "runs", "plugins"),
-        *("dry_run", "as_json", "plain"),
+        *("dry_run", "as_json", "plain", "verbose"),
     ),
 )
 @click.argument("targets", metavar="[METHOD | FILE.py]...", nargs=-1)
@@ -87,12 +87,12 @@ from bench.run.session import Session
 )
 @field_option(
     "suites",
-    "What the methods will be scored on later, to report the dev set's overlap with it. It is not "
-    "scored now.  [default: sts]",
+    "Suite of later runs: report the overlap of the dev set with it, and score nothing now.  "
+    "[default: sts]",
 )
 @field_option(
     "seeds",
-    "Seeds of every trial, whose score is their mean. Published runs need other seeds.  "
+    "Seeds of every trial; its score is their mean. Published runs need other seeds.  "
     "[default: 901]",
 )
 @grouped_option(
@@ -109,7 +109,7 @@ from bench.run.session import Session
     type=typed(Pruner),
     default="none",
     show_default=True,
-    help="Ends a trial early whose dev scores are behind.",
+    help="How to end trials early if their dev scores are behind.",
 )
 @grouped_option(
     WHAT,
@@ -127,6 +127,7 @@ def search(
     dry_run: bool,
     as_json: bool,
     plain: bool,
+    verbose: bool,
     **options: Any,
 ) -> None:
     """Search for the values of recipes: the same trials, budget, seeds and dev set for each method.
@@ -145,7 +146,7 @@ def search(
     plan = plan_of(options, targets)
     asked = search_options(plan.runs, select, seeds_named=bool(options["seeds"]))
     session = Session.begin(
-        Plan((asked.config,)), terminal_reporter(plain or as_json), only_look=dry_run
+        Plan((asked.config,)), terminal_reporter(plain or as_json, verbose), only_look=dry_run
     )
     prepared = session.plan_runs()
     settings = TrialSettings(trials=trials, sampler=sampler, pruner=pruner, name=name)

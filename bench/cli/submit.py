@@ -39,7 +39,7 @@ def submit(
 ) -> None:
     """Write finished runs, with their predictions, to folders for a pull request.
 
-    Each is checked as the board checks it. RUN is an id, the beginning of ids, or a path. Nothing
+    Each run is checked as the leaderboard checks it. RUN is an id, the beginning of ids, or a path. Nothing
     is sent. A record holds your command, and the processor and libraries it ran on: look at it
     before you hand it over.
 

@@ -64,8 +64,8 @@ def verify(
     offline: bool,
     as_json: bool,
 ) -> None:
-    """Compute every score again from its stored predictions, every hash from the files, and of a
-    published version every verdict from the scores.
+    """Compute scores again from stored predictions, hashes from files, and the verdicts of a
+    published version from its scores.
 
     Exit code 1 if anything differs or cannot be computed again.
 

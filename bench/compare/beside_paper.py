@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bench.base.errors import BenchError
@@ -30,6 +30,8 @@ class RowBeside:
     row: PrintedRow
     cells: Sequence[Reproduced]
     records: Sequence[RunRecord]
+    # why our runs are not meant to give its values; "" if they are
+    why_not: str = ""
 
     @property
     def is_scored(self) -> bool:
@@ -42,9 +44,8 @@ class RowBeside:
         if not self.records:
             return ""
         first = self.records[0]
-        name = f"{first.method}+{first.variant}" if first.variant else first.method
         seeds = seed_ranges(one.seed for one in self.records if one.seed is not None)
-        text = f"{name} on {first.backbone_name}"
+        text = f"{first.method_name} on {first.backbone_name}"
         return f"{text}, seeds {seeds}" if seeds else text
 
 
@@ -60,16 +61,7 @@ def rows_beside(part: PaperPart, runs: Sequence[Run]) -> list[RowBeside]:
             f"--paper {part.name}: it shows {part.shows}, and prints no score",
             f"bench papers {part.name}",
         )
-    ours = _ours_by_row(part, runs)
-    pairs = []
-    for row in printed:
-        records = ours.get(row, ())
-        why_not = _not_meant(records[0], row) if records else ""
-        pairs.append(Beside(row.cells, records, why_not))
-    beside = [
-        RowBeside(row, cells, ours.get(row, ()))
-        for row, cells in zip(printed, judge_rows(pairs), strict=True)
-    ]
+    beside = beside_rows(printed, _by_recipe(runs))
     if not any(row.is_scored for row in beside):
         methods = list_names(dict.fromkeys(run.record.method for run in runs), most=10)
         raise BenchError(
@@ -80,22 +72,37 @@ def rows_beside(part: PaperPart, runs: Sequence[Run]) -> list[RowBeside]:
     return beside
 
 
-def _ours_by_row(part: PaperPart, runs: Sequence[Run]) -> dict[PrintedRow, tuple[RunRecord, ...]]:
-    """Return printed row -> the records of most seeds that make it again."""
-    groups: dict[str, list[RunRecord]] = {}
-    for run in runs:
-        if run.record.status == "finished":
-            groups.setdefault(_recipe_key(run.record), []).append(run.record)
-    found: dict[PrintedRow, tuple[RunRecord, ...]] = {}
-    for records in groups.values():
+def beside_rows(
+    printed: Sequence[PrintedRow], groups: Iterable[Sequence[RunRecord]]
+) -> list[RowBeside]:
+    """Return each printed row with our runs of it. ``groups``: runs that differ only in the seed;
+    of several groups the one of most seeds counts, and the first of equals."""
+    ours: dict[PrintedRow, Sequence[RunRecord]] = {}
+    for records in groups:
         first = records[0]
         recipe = {key: value.value for key, value in first.recipe.items()}
         terms = RunTerms(first.method, first.setting, first.backbone, first.variant, recipe)
         changed = {key for key, value in first.recipe.items() if is_given_by_user(value.source)}
-        for row in rows_of_run(part, terms, changed):
-            if len(records) > len(found.get(row, ())):
-                found[row] = tuple(records)
-    return found
+        for row in rows_of_run(printed, terms, changed):
+            if len(records) > len(ours.get(row, ())):
+                ours[row] = records
+    pairs = []
+    for row in printed:
+        records = ours.get(row, ())
+        pairs.append(Beside(row.cells, records, _not_meant(records[0], row) if records else ""))
+    return [
+        RowBeside(row, cells, pair.records, pair.why_not)
+        for row, cells, pair in zip(printed, judge_rows(pairs), pairs, strict=True)
+    ]
+
+
+def _by_recipe(runs: Sequence[Run]) -> list[list[RunRecord]]:
+    """Return the records of finished runs, those together that differ only in the seed."""
+    groups: dict[str, list[RunRecord]] = {}
+    for run in runs:
+        if run.record.status == "finished":
+            groups.setdefault(_recipe_key(run.record), []).append(run.record)
+    return list(groups.values())
 
 
 def _recipe_key(record: RunRecord) -> str:

@@ -129,17 +129,17 @@ def _compare(claim: Claim, table: Table, row: int, baseline: int, columns: Colum
             high=against.ci_high,
             verdict=against.verdict or "",
         )
-    if _is_at_its_start(found.row) or _is_at_its_start(found.baseline):
-        return replace(found, why_not="a row is not above its untrained start")
-    few = [i for i in (row, baseline) if _has_few_seeds(table.rows[i])]
-    if few:
-        return replace(found, why_not=f"fewer than {FEWEST_SEEDS} seeds")
     pairs = column.minus(places.index(baseline))
     at = places.index(row)
     difference = float(pairs.value_P[at])
+    if _is_at_its_start(found.row) or _is_at_its_start(found.baseline):
+        why_not = "a row is not above its untrained start"
+        return replace(found, difference=difference, why_not=why_not)
+    if any(_has_few_seeds(table.rows[i]) for i in (row, baseline)):
+        return replace(found, why_not=f"fewer than {FEWEST_SEEDS} seeds")
     half = float(pairs.half_P(ALPHA)[at])
     if math.isnan(half):
-        return replace(found, difference=difference, why_not="how sure it is, is not known")
+        return replace(found, difference=difference, why_not="its error is unknown")
     verdict = INCONCLUSIVE
     if abs(difference) > half:
         is_lower_better = claim.task in table.falling

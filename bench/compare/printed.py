@@ -37,7 +37,7 @@ from bench.papers import (
     meaning,
 )
 from bench.papers.remarks import remarks
-from bench.records.names import text_of
+from bench.records.names import OWN_DATA, text_of
 from bench.records.record import RunRecord, Score, ScoreKey, is_given_by_user
 from bench.score.metrics.metric import metric_named
 
@@ -214,7 +214,9 @@ def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
         row_name(row, table) for row in rows if not any(cell and cell.printed for cell in row.cells)
     ]
     notes = _untested(rows, table)
-    if missing:
+    if table.suite == OWN_DATA:
+        notes.append("without a printed number: no paper has scores on own files")
+    elif missing:
         names = list_names(dict.fromkeys(missing), most=10)
         notes.append(f"without a printed number for this backbone and protocol: {names}")
     return replace(table, rows=tuple(rows), notes=(*table.notes, *notes))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.base.errors import DataDamaged, FetchFailed
+from bench.base.errors import DataDamaged, FetchFailed, FetchRefused
 from bench.base.files import share_files
 from bench.base.hashes import file_sha256
 from bench.base.locks import lock
@@ -118,7 +118,7 @@ def refusal(where: Site, status: int, retry_after: str | None = None) -> FetchFa
     hint = "bench data list NAME shows other sources, and where the file belongs"
     if where.repo:
         hint = "accept the terms on its page of the hub, then: hf auth login (or set HF_TOKEN)"
-    return FetchFailed(f"{where.url} is not there, or not public (status {status})", hint)
+    return FetchRefused(f"{where.url} is not there, or not public (status {status})", hint)
 
 
 @contextlib.contextmanager

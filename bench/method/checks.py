@@ -36,9 +36,7 @@ def check_direction(cls: type[Method], recipe: Recipe, backbone: str, *, causal:
         return
     hint = " ".join(f"--set {key}=avg" for key in _pooling_of_first(recipe))
     if not hint:
-        hint = (
-            "take a backbone that reads both ways, such as BERT; or simcse with --set pooling=avg"
-        )
+        hint = "take a backbone that reads both ways, such as BERT; or bench run simcse --set pooling=avg"
     raise BenchError(
         f"{cls.name} takes the state of the first token for the sentence, "
         f"and {backbone} is causal: "
@@ -59,7 +57,7 @@ def check_noise(
         if recipe.get("adapter") is not None:
             # measured on random decoders: cosine 0.997 at lora_dropout=0.05, 0.979 at 0.3
             why += "; that of an adapter hardly does, and at first not at all"
-            hint = "--set dropout=0.1 (or --set dropout=0, to train with lora_dropout alone)"
+            hint = "--set dropout=0.1 (or --set dropout=0, to train with only lora_dropout)"
         raise BenchError(f"the dropout of {backbone} is 0, and {cls.name} needs some: {why}", hint)
 
 

@@ -26,8 +26,8 @@ class Reporter(Protocol):
     def advance(self, done: int, **fields: Any) -> None:
         """Report how many steps of the phase are done, with ``fields`` to display."""
 
-    def note(self, text: str) -> None:
-        """Show one line to the user."""
+    def note(self, text: str, *, detail: bool = False) -> None:
+        """Show one line to the user; a ``detail`` only with ``--verbose``."""
 
 
 class SilentReporter:

@@ -69,7 +69,7 @@ def check_encoder_values(cls: type[Method], recipe: Mapping[str, Any], *, learns
         raise BenchError(
             f"base_dtype={recipe['base_dtype']} is for an encoder that does not train itself: "
             f"{cls.name} would train weights that are too coarse for its updates",
-            "--set adapter=lora, or --precision bf16 (weights in float32, products in bfloat16)",
+            "--set adapter=lora, or --set base_dtype=fp32 --precision bf16",
         )
     if adapted:
         check_installed()

@@ -170,7 +170,7 @@ def register_class(cls: Any) -> Plugin:
         )
     if "name" not in vars(cls):
         raise BenchError(
-            f"the class {cls.__name__} has no name of its own", f"name = '{_name_for(cls)}' in it"
+            f"the class {cls.__name__} defines no name", f"name = '{_name_for(cls)}' in it"
         )
     _classes.pop(str(cls.name), None)  # an earlier class of this name is replaced
     installed = discover().plugins

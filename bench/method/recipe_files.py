@@ -171,6 +171,6 @@ def read_custom(file: Path) -> CustomRecipe:
     except UNREADABLE as error:
         raise BenchError(
             f"--recipe {file} is not a valid recipe: {error}",
-            "bench search writes one for each method; docs/search.md describes the format",
+            "bench search METHOD writes one; docs/search.md describes the format",
         ) from None
     return recipe

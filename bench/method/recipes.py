@@ -259,5 +259,5 @@ def check_variant(method: type[Method], variant: str) -> None:
             variant,
             variants_of(method),
             f"of {method.name}",
-            f"{method.name} alone: the method as its paper has it",
+            f"{method.name} without a variant: the method as its paper has it",
         )

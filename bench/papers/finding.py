@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.papers.backbones import printed_names
 from bench.papers.checkpoints import find_checkpoint, released_for
 from bench.papers.mapping import SUITES, meaning
-from bench.papers.parts import PaperPart
-from bench.papers.printed import README, WEIGHTED, PrintedRow, ReferenceResult, results, rows
+from bench.papers.printed import README, WEIGHTED, PrintedRow, ReferenceResult, results
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ def find_printed(
 
 
 def rows_of_run(
-    part: PaperPart, run: RunTerms, changed: Collection[str] = ()
+    printed: Sequence[PrintedRow], run: RunTerms, changed: Collection[str] = ()
 ) -> tuple[PrintedRow, ...]:
     """Return the rows of a printed table that a run makes again; () if there are none.
 
@@ -73,7 +72,7 @@ def rows_of_run(
     names = printed_names(run.backbone)
     found: list[PrintedRow] = []
     stands_in: list[PrintedRow] = []
-    for row in rows(results(paper=part.paper, table=part.short)):
+    for row in printed:
         first = row.first
         if checkpoint is not None:
             in_readme = first.table.startswith(README) and checkpoint.is_of(first)

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
+from bench.base.text import with_variant
 from bench.papers.reading import read_every
 
 DEV = "spearman-dev"
@@ -57,7 +58,7 @@ class Meaning:
     @property
     def name(self) -> str:
         """The method with the variant: "promcse+eh"; empty if no run is meant."""
-        return f"{self.method}+{self.variant}" if self.variant else self.method
+        return with_variant(self.method, self.variant)
 
 
 @cache

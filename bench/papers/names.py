@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from bench.base.text import with_variant
 from bench.papers.reading import HERE, read_rows
 
 FILE = HERE / "names.tsv"
@@ -22,7 +23,21 @@ def printed_name(method: str, variant: str = "") -> str:
     if (method, variant) in known:
         return known[method, variant]["name"]
     name = known[method, ""]["name"] if (method, "") in known else method
-    return f"{name}+{variant}" if variant else name
+    return with_variant(name, variant)
+
+
+BACKBONES = {
+    "bert-base-uncased": "BERT-base",
+    "bert-large-uncased": "BERT-large",
+    "roberta-base": "RoBERTa-base",
+    "roberta-large": "RoBERTa-large",
+}
+"""Backbones as papers write them."""
+
+
+def printed_backbone(name: str) -> str:
+    """Return "BERT-base" for "bert-base-uncased"; another backbone keeps its name."""
+    return BACKBONES.get(name, name)
 
 
 def printed_dimensions(method: str) -> int | None:

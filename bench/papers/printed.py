@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import stdev
 
+from bench.base.text import with_variant
 from bench.papers.reading import read_every, read_scores
 
 WHOLE, WEIGHTED = "senteval-all/1", "senteval-wmean/1"
@@ -229,9 +230,7 @@ class PrintedGain:
 
     @property
     def label(self) -> str:
-        if not self.first.variant:
-            return self.first.method
-        return f"{self.first.method}+{self.first.variant}"
+        return with_variant(self.first.method, self.first.variant)
 
 
 BASE = "simcse"

@@ -14,7 +14,7 @@ NUMBER.toml             the plan that runs a table again; ``figureNUMBER.toml`` 
 NUMBER.tsv              a table of words, such as templates
 ======================  ===========================================================================
 
-Only ``paper.toml`` and ``contents.tsv`` are needed. docs/add-a-paper.md adds one.
+Only ``paper.toml`` and ``contents.tsv`` are needed. docs/papers.md adds one.
 """
 
 from __future__ import annotations

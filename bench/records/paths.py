@@ -11,7 +11,7 @@ from bench.base.errors import DataDamaged, printable
 from bench.base.paths import find_path, find_path_in_command, path_name
 
 HINT = (
-    "write the name alone in the place of the path: no score or hash depends on it; "
+    "write only the name in the place of the path: no score or hash depends on it; "
     "docs/publish.md, Paths, has a command for whole folders"
 )
 

@@ -1,6 +1,6 @@
 """The run record: the run, its scores, its cost, its origin, and the choice of its checkpoint.
 
-See ``docs/record.md``. ``read_record`` reads one, also if it is damaged or forged.
+See ``docs/architecture.md``. ``read_record`` reads one, also if it is damaged or forged.
 
 What was not recorded is None, never a guess. A record agrees with ``schema/run-5.schema.json`` (a
 test holds them together); the first thing that does not fit is named by its path, such as
@@ -23,6 +23,7 @@ from msgspec import Meta, Struct
 from bench.base.errors import OtherSchema, RecordDamaged, printable
 from bench.base.paths import path_name
 from bench.base.reading import RECORD_BYTES, read_plain_file
+from bench.base.text import with_variant
 from bench.records.free_values import check_determines, check_free_value
 
 SCHEMA = "bench.run/5"
@@ -331,7 +332,7 @@ class RunRecord(
     @property
     def method_name(self) -> str:
         """The method with its variant: "promcse+eh"."""
-        return f"{self.method}+{self.variant}" if self.variant else self.method
+        return with_variant(self.method, self.variant)
 
     @property
     def model_name(self) -> str:

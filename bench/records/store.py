@@ -116,7 +116,7 @@ class RunsFolder:
 
     def _unknown(self, name: str) -> UnknownName:
         ids = self.ids()
-        hint = "--runs DIR, if they are in another folder; bench run creates them"
+        hint = "--runs DIR, if they are in another folder; bench run METHOD creates them"
         if ids:
             where = "" if self.path == Path("runs") else f" --runs {self.path}"
             hint = f"bench runs{where} lists them"

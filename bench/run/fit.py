@@ -27,16 +27,18 @@ def check_kind(corpus: Corpus, plugin: Plugin, setting: str, recipe: Recipe) -> 
         if plugin.cls.several_negatives:
             return
         raise BenchError(
-            f"{plugin.name} takes one hard negative a row; "
+            f"{plugin.name} takes one hard negative per row; "
             f"{corpus.name} has {len(corpus.columns) - 2}",
             "write a row for each of them: sent0, sent1, hard_neg",
         )
     if corpus.kind not in needed:
+        helps = "docs/data.md lists the columns of each kind"
+        if "sentences" in needed:
+            helps = "--set corpus_column=all, or the name of a column, trains on it as sentences"
         raise BenchError(
             f"{plugin.name} in the {setting} setting needs {' or '.join(needed)}; "
             f"{corpus.name} has the columns {', '.join(corpus.columns)}",
-            "docs/data.md lists the columns of each kind; --set corpus_column=all, "
-            "or the name of a column, uses a wider file as sentences",
+            helps,
         )
 
 

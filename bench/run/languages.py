@@ -29,7 +29,7 @@ def language_notes(backbone: Reference, scored: ScoredTasks) -> list[str]:
         return []
     verb = "is" if count == 1 else "are"
     return [
-        f"the built-in backbone knows English alone; {plural(count, 'task')} of this run {verb} "
+        f"the built-in backbone knows only English; {plural(count, 'task')} of this run {verb} "
         f"in other languages ({list_names(languages, 12)})"
     ]
 

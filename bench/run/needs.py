@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.backbones import Reference, describe_pending
+from bench.backbones import Reference, describe_pending, look_up
 from bench.base.errors import BenchError, FetchFailed
 from bench.base.grid import Grid, GridColumn, grid
 from bench.base.printing import print_grid
@@ -14,6 +14,7 @@ from bench.base.terminal import warn
 from bench.base.text import format_bytes
 from bench.data.fetching import check_network
 from bench.data.sets import Later, Pending
+from bench.method.config import RunConfig
 from bench.run.planned import PlannedRun
 
 
@@ -27,10 +28,22 @@ class PreparedRuns:
     """What would be fetched; only if the runs are only looked at."""
 
 
-def note_backbone(later: Later, reference: Reference) -> Reference:
-    """Return the reference. If it is not on this machine, ``later`` notes the future download."""
-    if reference.path is None and reference.hub:
-        later.note(describe_pending(reference.source or reference.name))
+def note_backbone(
+    later: Later, reference: Reference, config: RunConfig, *, ask_hub: bool
+) -> Reference:
+    """Return the reference. If it is not on this machine, ``later`` notes the future download.
+
+    ``ask_hub``: the hub is asked for a name that this project does not know. Raises NotAModel if
+    the hub has no such model.
+    """
+    name = reference.source or reference.name
+    is_noted = name in [item.name for item in later.pending]
+    if reference.path is not None or not reference.hub or is_noted:
+        return reference
+    pending = describe_pending(name)
+    if ask_hub:
+        pending = look_up(pending, offline=config.offline, allow_pickle=config.allow_pickle)
+    later.note(pending)
     return reference
 
 

@@ -86,13 +86,22 @@ def _each_once(planned: Iterable[PlannedRun]) -> list[PlannedRun]:
     return list(unique.values())
 
 
+NAMED = {
+    "methods": "bench methods lists them",
+    "backbones": "--backbone builtin",
+    "suites": "bench suites lists them",
+    "seeds": "--seeds 1-3",
+}
+"""What a plan needs at least one of -> what helps if it has none."""
+
+
 def check_config(config: RunConfig) -> None:
     """Raise BenchError if nothing is named, and for a backbone's name or a suite that is not
     valid.
     """
-    for kind in ("methods", "backbones", "suites", "seeds"):
+    for kind, helps in NAMED.items():
         if not getattr(config, kind):
-            raise BenchError(f"no {kind} were named", "bench run --help")
+            raise BenchError(f"no {kind} were named", helps)
     names = config.names
     if names and not len(names) == len(set(names)) == len(config.backbones):
         raise BenchError(

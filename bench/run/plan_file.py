@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.base.paths import recorded_path, recorded_word
-from bench.base.text import one_value
+from bench.base.text import one_value, with_variant
 from bench.data.corpora.naming import HUB, split_corpora
 from bench.method.config import RunConfig
 from bench.method.recipe import Value
@@ -62,7 +62,7 @@ def _config_of(run: PlannedRun, config: RunConfig) -> RunConfig:
     values = _chosen_values(run)
     ranks = run.determines.get("ranks")
     return RunConfig(
-        methods=(f"{run.method}+{run.variant}" if run.variant else run.method,),
+        methods=(with_variant(run.method, run.variant),),
         backbones=(name,),
         names=(recorded_path(backbone.title),) if backbone.title else (),
         setting=run.setting,

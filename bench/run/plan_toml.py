@@ -28,6 +28,7 @@ from msgspec.structs import replace as replace_config
 
 from bench.base.errors import BenchError, UnknownName
 from bench.base.files import write_or_fail
+from bench.base.text import with_variant
 from bench.method.config import KINDS, OPTIONS, RunConfig, split_variant
 from bench.method.recipe_files import read_custom
 from bench.records.question import Question
@@ -210,7 +211,7 @@ def with_recipes(config: RunConfig, given: Container[str]) -> list[RunConfig]:
     for file in config.recipes:
         recipe = read_custom(Path(file))
         variant = named.pop(recipe.method, config.variant) or recipe.variant
-        method = f"{recipe.method}+{variant}" if variant else recipe.method
+        method = with_variant(recipe.method, variant)
         values: dict[str, Any] = {}
         if recipe.backbone and "backbones" not in given:
             values["backbones"] = (recipe.backbone,)

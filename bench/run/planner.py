@@ -19,7 +19,7 @@ from bench.data.corpora import Corpus
 from bench.data.sets import DataFolder, DataSet, NotFetchedYet, data_sets
 from bench.method.checks import check_direction
 from bench.method.config import RunConfig
-from bench.method.contract import Method
+from bench.method.contract import Method, fitted
 from bench.method.encoder_recipe import check_four_bit_ranks, with_adapter_of_run
 from bench.method.encoder_values import BOTH_WAYS, check_encoder_values
 from bench.method.finished import reads_of
@@ -166,9 +166,9 @@ class Planner:
     ) -> int | None:
         """Return the steps of a training without the budget that was typed.
 
-        None: none was typed, or they are not known.
+        None: none was typed, they are not known, or the method reads its text in one pass.
         """
-        if corpus is None or "budget" not in overrides:
+        if corpus is None or "budget" not in overrides or fitted(plugin.cls) == "pass":
             return None
         others = {key: text for key, text in overrides.items() if key != "budget"}
         recipe = self.build_recipe(plugin, setting, backbone, variant, others, entry)

@@ -32,15 +32,17 @@ class RunReporter:
 
     The id of a run is printed when it starts, and later lines are indented below it. On a terminal
     a phase has a bar. With ``plain`` it has a line every ten seconds, without control characters.
-    rich counts and times in both cases; its last task is the current phase.
+    rich counts and times in both cases; its last task is the current phase. ``verbose``: details,
+    too, such as which weights of a backbone were read.
 
         reporter = terminal_reporter(plain=False)
         with reporter.display():
             reporter.start("simcse-builtin-s42")
     """
 
-    def __init__(self, plain: bool = True) -> None:
+    def __init__(self, plain: bool = True, verbose: bool = False) -> None:
         self.plain = plain
+        self.verbose = verbose
         self.label = ""
         self.count = 1
         self.console = Console(stderr=True, highlight=False)
@@ -103,9 +105,10 @@ class RunReporter:
             self.last_line = time.monotonic()
             self._say_progress()
 
-    def note(self, text: str) -> None:
-        """Show a line about the run."""
-        self._say(text, "dim")
+    def note(self, text: str, *, detail: bool = False) -> None:
+        """Show a line about the run; a ``detail`` only if details are shown."""
+        if self.verbose or not detail:
+            self._say(text, "dim")
 
     def done(self, line: str) -> None:
         """End a run with a line."""
@@ -177,6 +180,6 @@ class QuietReporter(SilentReporter):
         """End a run."""
 
 
-def terminal_reporter(plain: bool) -> RunReporter:
+def terminal_reporter(plain: bool, verbose: bool = False) -> RunReporter:
     """Return a reporter that suits standard error: bars on a terminal, else plain lines."""
-    return RunReporter(plain or not shows_bars())
+    return RunReporter(plain or not shows_bars(), verbose)

@@ -28,7 +28,7 @@ def make_plan(fields: Mapping[str, Any], file: Path | None = None, paper: str = 
     "promcse:2", see :func:`plan_of_part`. Registers the suites of plugin files. Raises BenchError.
     """
     if file is not None and paper:
-        raise BenchError("--plan cannot be combined with --paper", "one of the two")
+        raise BenchError("--plan cannot be combined with --paper", f"leave --paper {paper} out")
     if paper:
         plan = plan_of_part(find_part(paper), fields)
     elif file is None:
@@ -72,7 +72,7 @@ def name_methods(targets: Sequence[Any], fields: Mapping[str, Any]) -> dict[str,
         elif format_of(text) in SUFFIXES:
             raise BenchError(
                 f"{text} is a text, and no method, plugin file or recipe",
-                f"--corpus {text} trains on it, --suite {text} scores on it",
+                f"bench run METHOD --corpus {text} trains on it",
             )
         else:
             methods += comma_list(text)

@@ -131,7 +131,8 @@ class Session:
         if config.offline and not self.only_look:
             runs = make(DataFolder(root, offline=True), get_backbone)
         else:
-            runs = make(DataFolder(root, fetcher=later), partial(note_backbone, later))
+            note = partial(note_backbone, later, config=config, ask_hub=self.only_look)
+            runs = make(DataFolder(root, fetcher=later), note)
         if self.only_look:
             return PreparedRuns(tuple(runs), later.pending)
         if later.pending:
@@ -190,10 +191,9 @@ class Session:
         follow_first_rank(runs, self.config, self.ranks)
 
     def _show_start(self, run: PlannedRun, number: int, notes_shown: set[str]) -> None:
-        """Show the run, its device, and its notes that no earlier run had."""
+        """Show the run, and its device and notes if no earlier run had them."""
         self.reporter.start(run.run_id, number)
-        self.reporter.note(device_line(self.config.device, run.precision))
-        for note in run.notes:
+        for note in (device_line(self.config.device, run.precision), *run.notes):
             if note not in notes_shown:
                 self.reporter.note(note)
             notes_shown.add(note)

@@ -44,7 +44,9 @@ class Sizes:
             counts.append(int(one))
         for name in precisions:
             if name not in PRECISIONS:
-                raise UnknownName("precision", name, PRECISIONS)
+                raise UnknownName(
+                    "precision", name, PRECISIONS, hint=f"--precision {','.join(PRECISIONS)}"
+                )
         return cls(tuple(dict.fromkeys(counts)), tuple(dict.fromkeys(precisions)))
 
 

@@ -63,7 +63,8 @@ def build_for_run(
     )
     method = build_method(cls, run.backbone, run.recipe, context, learns=learns(cls, run.setting))
     if own_backbone(cls) is None:
-        reporter.note(method.backbone.report())
+        # a note is about token ids that are not the tokenizer's own: it is always shown
+        reporter.note(method.backbone.report(), detail=not method.backbone.note)
     return method
 
 

@@ -1,4 +1,4 @@
-"""benchmarks/statistics.py has the worlds of docs/verdict-errors.md, and gives the numbers printed
+"""benchmarks/statistics.py has the worlds of benchmarks/verdict-errors.md, and gives the numbers
 there.
 """
 
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.nightly  # the newest version is compared, and tables a
 
 ROOT = Path(__file__).parents[2]
 PAGE = "".join(
-    (ROOT / "docs" / name).read_text(encoding="utf-8")
-    for name in ("compare.md", "statistics.md", "verdict-errors.md")
+    (ROOT / name).read_text(encoding="utf-8")
+    for name in ("docs/compare.md", "benchmarks/verdict-errors.md")
 )
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import html
+import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from made_runs import made_runs
+from msgspec.structs import replace
 
 from bench.base.markup import as_markdown
 from bench.board.board import Board, build_board
 from bench.board.matrix import Matrix
 from bench.board.pages.board import render_board
-from bench.board.pages.matrix import matrix_grid
+from bench.board.pages.matrix import ShownCell, ShownGroup, ShownRow, matrix_grid, shown_matrix
+from bench.board.pages.matrix_picture import DARK, LIGHT, WIDTH, matrix_pictures, picture_rows
 from bench.compare.words.finding import comparison_of
 from bench.records import Run, RunsFolder
 
@@ -49,13 +54,13 @@ def test_each_cell_is_the_row_of_the_same_runs_in_the_table_of_its_suite(
 def test_the_page_has_a_cell_and_what_it_opens_without_scripts(
     board: Board, matrix: Matrix
 ) -> None:
-    html = render_board(board)
+    page = render_board(board)
     (cell,) = [row.cells[0] for row in matrix.rows if row.first.row.method == "promcse"]
     assert cell is not None and cell.against is not None and cell.word == "worse"
     difference = f"{cell.against.difference:+.1f}".replace("-", "−")
     anchor = f"cell-{cell.shown.anchor}--promcse"
-    assert f'class="cell worse" href="#{anchor}">{difference} ' in html
-    opened = html.split(f'id="{anchor}"')[1].split("</section>")[0]
+    assert f'class="cell worse" href="#{anchor}">{difference} ' in page
+    opened = page.split(f'id="{anchor}"')[1].split("</section>")[0]
     low = f"{cell.against.ci_low:+.2f}".replace("-", "−")
     assert low in opened and "is needed" in opened
     assert opened.count("<circle") == 6, "every seed of the row and of the baseline"
@@ -64,11 +69,59 @@ def test_the_page_has_a_cell_and_what_it_opens_without_scripts(
         assert f"runs/{run}/index.html" in opened
 
 
-def test_markdown_has_the_matrix_in_words(matrix: Matrix) -> None:
-    text = as_markdown(matrix_grid(matrix))
+def test_markdown_has_the_matrix_in_words(board: Board) -> None:
+    shown = shown_matrix(board)
+    assert shown is not None
+    text = as_markdown(matrix_grid(shown))
     (line,) = [one for one in text.splitlines() if one.startswith("| PromCSE")]
     assert line.count("worse") >= 1 and "+2.24" in line
     assert "SimCSE, score" in text
+
+
+NARROW = 358
+"""Pixels that a README has on a phone."""
+
+
+def test_the_picture_has_every_word_in_letters_that_a_phone_shows(board: Board) -> None:
+    shown = shown_matrix(board)
+    assert shown is not None
+    pictures = matrix_pictures(shown)
+    assert pictures == matrix_pictures(shown), "the same bytes"
+    for name in (LIGHT, DARK):
+        svg = html.unescape(pictures[name].decode())
+        assert svg.split("<svg")[1].split(">")[0].count(f'width="{WIDTH:g}"') == 1
+        sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", svg)]
+        assert sizes and min(sizes) * NARROW / WIDTH >= 10
+        texts = re.findall(r">([^<>]+)</text>", svg)
+        for row, stands in picture_rows(shown):
+            assert row.name in texts and f"paper {row.claimed}" in texts
+            for cell in filter(None, row.cells):
+                place = texts.index(cell.text)
+                assert texts[place + 1] == (cell.word or stands)
+        assert "1f5f9e" not in svg or name == LIGHT
+    (card,) = [content for name, content in pictures.items() if name.endswith(".png")]
+    assert card[:4] == b"\x89PNG" and int.from_bytes(card[16:20], "big") == 1200
+
+
+def test_a_picture_has_the_colour_of_each_verdict(board: Board) -> None:
+    shown = shown_matrix(board)
+    assert shown is not None
+    (row, _), *_ = picture_rows(shown)
+    words = {"better": "#dfeaf6", "worse": "#f8e3d0", "inconclusive": "#f4f0e6"}
+    for word, colour in words.items():
+        cell = ShownCell("+1.0", word, "x", True)
+        one = ShownGroup("", [ShownRow(row.name, "", "", "", [cell])])
+        drawn = matrix_pictures(replace(shown, groups=[one]))[LIGHT].decode()
+        assert colour in drawn
+        assert not any(other in drawn for key, other in words.items() if key != word)
+
+
+def test_a_foreign_name_leaves_the_picture_a_picture(board: Board) -> None:
+    shown = shown_matrix(board)
+    assert shown is not None
+    drawn = matrix_pictures(replace(shown, baseline="a\x00<b>$x$", columns=["", "\x1b[31m"]))
+    text = "".join(ElementTree.fromstring(drawn[LIGHT]).itertext())
+    assert "<b>$x$" in text and "\x1b" not in text
 
 
 def test_one_suite_needs_no_matrix(tmp_path: Path) -> None:

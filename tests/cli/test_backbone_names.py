@@ -1,5 +1,5 @@
-"""Finished encoders are rows of one table, called by a name that a reader knows: never by a
-path.
+"""Names of backbones: finished encoders are rows of one table, called by a name that a reader
+knows, never by a path; a name that this project does not know is asked of the hub.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from commands import argv, bench, error_line
 from factories import record
+from hub import StandInHub
 from msgspec.structs import replace
 
 from bench.compare.statistics.summary import summarise
@@ -84,3 +85,40 @@ def test_the_same_weights_in_two_folders_are_one_backbone() -> None:
     (table,) = summarise([run(*place) for place in places])
     assert [row.backbone for row in table.rows] == ["minilm", "minilm"]
     assert len({row.differs for row in table.rows}) == 2
+
+
+DRY_RUN = argv("run promcse --suite check --corpus builtin --set select_on=last --dry-run")
+
+
+@pytest.mark.usefixtures("hub")
+def test_a_name_that_the_hub_does_not_have_is_refused_with_the_nearest_known_one() -> None:
+    done = bench(*DRY_RUN, "--backbone", "bert-bas")
+    assert "'bert-bas'" in error_line(done) and "nearest: bert-base-uncased" in error_line(done)
+    assert "try: --backbone bert-base-uncased;" in done.stderr
+
+
+def test_the_hub_says_how_large_a_model_is(hub: StandInHub, tiny: str) -> None:
+    files = {file.name: file.read_bytes() for file in Path(tiny).iterdir()}
+    hub.add("model", "me/mine", files)
+    done = bench(*DRY_RUN, "--backbone", "me/mine", "--json")
+    assert done.exit_code == 0, done.stderr
+    (asked,) = json.loads(done.stdout)["to_fetch"]
+    assert asked["bytes"] >= len(files["model.safetensors"]) and "unchecked" not in asked["where"]
+
+
+def test_a_hub_that_does_not_answer_leaves_a_name_unchecked(hub: StandInHub) -> None:
+    hub.fault("/api/models/bert-bas/revision/main", status=503, times=None)
+    done = bench(*DRY_RUN, "--backbone", "bert-bas")
+    assert done.exit_code == 0, done.stderr
+    assert "unchecked: no answer of the hub; nearest known name: bert-base-uncased" in done.stdout
+
+
+def test_a_name_is_unchecked_offline(hub: StandInHub) -> None:
+    done = bench(*DRY_RUN, "--backbone", "bert-bas", "--offline")
+    assert done.exit_code == 0 and hub.requests == [], done.stderr
+    assert "unchecked: offline; nearest known name: bert-base-uncased" in done.stdout
+
+
+def test_a_dry_run_on_a_known_backbone_asks_nobody(hub: StandInHub) -> None:
+    done = bench(*DRY_RUN, "--backbone", "bert-base-uncased")
+    assert done.exit_code == 0 and hub.requests == [], done.stderr

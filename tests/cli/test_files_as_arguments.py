@@ -23,7 +23,7 @@ def test_data_among_the_models_is_for_the_option_suite(
     Path("pairs.tsv").write_text("sentence1\tsentence2\tscore\na\tb\t1\n")
     done = bench("evaluate", "builtin", "pairs.tsv")
     assert error_line(done) == "error: pairs.tsv is a file of data, and no model"
-    assert "--suite pairs.tsv scores on it" in done.stderr
+    assert "bench evaluate MODEL --suite pairs.tsv" in done.stderr
 
 
 def test_options_on_the_pages_are_in_the_help() -> None:

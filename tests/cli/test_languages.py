@@ -11,7 +11,7 @@ from commands import bench, error_line
 
 from bench.records import RunsFolder
 
-NOTE = "the built-in backbone knows English alone"
+NOTE = "the built-in backbone knows only English"
 
 
 def test_the_builtin_backbone_says_that_it_knows_english_alone(shared: Path, tiny: str) -> None:

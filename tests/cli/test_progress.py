@@ -63,3 +63,12 @@ def test_a_pipe_and_a_dumb_terminal_get_plain_lines(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
     assert terminal_reporter(plain=False).plain is plain
     assert terminal_reporter(plain=True).plain
+
+
+def test_details_are_shown_on_request(capsys: pytest.CaptureFixture[str]) -> None:
+    for verbose in (False, True):
+        reporter = RunReporter(verbose=verbose)
+        reporter.note("device cpu")
+        reporter.note("110,000,000 parameters loaded", detail=True)
+    shown = capsys.readouterr().err.splitlines()
+    assert shown == ["device cpu", "device cpu", "110,000,000 parameters loaded"]

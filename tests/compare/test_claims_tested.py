@@ -79,5 +79,6 @@ def test_a_row_that_has_not_learned_tests_no_claim(tmp_path: Path) -> None:
     found = judge_claims(make_tables(runs), {run.record.run_id: run for run in runs})
     of = {f"{one.claim.paper} {one.claim.says}": one for one in found}
     one = of["promcse 2.2 points above SimCSE-BERT-base"]
-    assert (one.difference, one.verdict) == (None, "")
+    assert one.difference is not None and one.difference < 0
+    assert (one.low, one.verdict) == (None, "")
     assert one.why_not == "a row is not above its untrained start"

@@ -34,7 +34,8 @@ def test_other_libraries_and_data_are_said_in_words_and_refused() -> None:
         "c": ("scored on other data",),
     }
     with pytest.raises(
-        BenchError, match=r"2 differences .* torch: 2\.6\.0 in b \(seed 2\); .* and 1 more"
+        BenchError,
+        match=r"2 differences .* torch: 2\.6\.0 in b \(seed 2\); .* and sts: data of STS14",
     ):
         make_tables(runs, strict=True)
     assert make_tables(runs[:2], strict=True)

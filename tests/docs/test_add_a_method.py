@@ -21,7 +21,6 @@ from bench.run.conformance.methods import SENTENCES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "add-a-method.md"
-RECIPES = ROOT / "docs" / "recipe-files.md"
 Bench = Callable[..., Result]
 
 
@@ -33,7 +32,7 @@ def written(tmp_path: Path, short_check: None, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "my_method.py").write_text(code, encoding="utf-8")
     (tmp_path / "recipes").mkdir()
     (tmp_path / "recipes" / "cut-off.toml").write_text(
-        "\n".join(code_blocks(RECIPES, "toml")[:2]), encoding="utf-8"
+        "\n".join(code_blocks(PAGE, "toml")[:2]), encoding="utf-8"
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BENCH_RUNS", str(tmp_path / "runs"))
@@ -153,7 +152,7 @@ def test_the_package_of_the_page_registers_its_method_and_recipe(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = tmp_path / "site"
-    code, toml = code_blocks(PAGE, "python")[1], code_blocks(RECIPES, "toml")
+    code, toml = code_blocks(PAGE, "python")[1], code_blocks(PAGE, "toml")
     table = re.search(r'^cut-off = "(.*?)"', toml[2], flags=re.M)
     assert table and '[project.entry-points."bench.methods"]' in toml[2]
     without = command_line("methods", "cut-off")

@@ -1,4 +1,4 @@
-"""The paper of docs/add-a-paper.md is a folder and no code: added to a copy of the package, it is
+"""The paper of docs/papers.md is a folder and no code: added to a copy of the package, it is
 listed, shown, and planned.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "add-a-paper.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
 CONTENTS = "part\tshows\twhy\topen\ntable 1\tSTS scores\t\t\n"
 OURS = "method\tvariant\tours\tour_variant\tset\twhy_not\tdoubt\nmine\t\t\t\t\tnot a method here yet\t\n"
 

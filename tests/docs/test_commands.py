@@ -48,6 +48,7 @@ WHY = {  # docs/verified.md has the same reasons for the reader
         "a model or a file of the reader's; tests/docs/test_evaluate_page.py, tests/library"
     ),
     r"^bench export ": "a trained run; tests/export",
+    r"^bench demo": "two minutes of training; tests/promises/test_begin.py",
     r"--runs leaderboards/v\d+/runs|^bench methods simcse|roberta-large --dry-run|^bench doctor": (
         "run elsewhere: tests/docs/test_readme.py"
     ),
@@ -93,7 +94,7 @@ def printed() -> Iterator[Printed]:
         text = page.read_text(encoding="utf-8")
         name = page.relative_to(ROOT).as_posix()
         for mark, language, block in re.findall(
-            r"(?:<!-- not run: (.*?) -->\n)?^```(\w*)\n(.*?)^```$", text, flags=re.M | re.S
+            r"(?:<!-- not run: (.*?) -->\n)?^```(\w*)[^`\n]*\n(.*?)^```$", text, flags=re.M | re.S
         ):
             if language not in ("", "sh"):
                 continue

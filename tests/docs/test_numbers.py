@@ -11,12 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import golden
 import pytest
 from test_commands import PAGES
 
 from bench.papers import results
-from bench.papers.names import printed_name
 
 ROOT = Path(__file__).resolve().parents[2]
 SCORE = re.compile(r"(?<![\d.])[1-9]\d\.\d\d(?!\.?\d)")
@@ -79,30 +77,6 @@ def test_printed_numbers_of_methods_equal_the_papers() -> None:
     assert "about five points above unsupervised" in page and gain == pytest.approx(5, abs=0.5)
 
 
-def test_measured_numbers_of_methods_equal_the_published_runs() -> None:
-    """As tests/golden holds them; the command is asked there, too."""
-    place, found = "sts, senteval-all/1, unsupervised, builtin: ", {}
-    for key, row in golden.held("compare.json").items():
-        if key.startswith(place) and "against verdict" in row:
-            method, _, variant = key.removeprefix(place).removesuffix(" of builtin").partition(" ")
-            found[printed_name(method, variant)] = row
-    rows = table("methods.md", "measured")
-    assert {method for method, _, _ in rows} == found.keys()
-    assert "PCL has two seeds" in page_of_methods()
-    for method, difference, verdict in rows:
-        of = found[method]
-        low, high = of["against ci_low"], of["against ci_high"]
-        shown = f"{of['against difference']:+.2f} [{low:+.2f}, {high:+.2f}]"
-        assert (difference, verdict) == (shown, of["against verdict"])
-    worse = [verdict for _, _, verdict in rows].count("worse")
-    page = page_of_methods()
-    assert f"None of the {len(rows)} is better than SimCSE, {worse} are worse." in page
-
-
-def page_of_methods() -> str:
-    return (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
-
-
 def score(run: str, task: str) -> dict[str, object]:
     """Read the score of a run of v1: the run is no longer in the tree, its records are."""
     records = json.loads(
@@ -117,7 +91,7 @@ def test_the_three_aggregations_are_those_of_the_published_runs() -> None:
         "simcse, built-in backbone": "simcse-builtin-s42-910e53bc",
         "all-MiniLM-L6-v2": "pretrained-all-MiniLM-L6-v2-any-51ce7864",
     }
-    name, rows = "", table("why-numbers-differ.md", "aggregation")
+    name, rows = "", table("faq.md", "aggregation")
     assert len(rows) == 10
     for label, task, *values in rows:
         name = label or name

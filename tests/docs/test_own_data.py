@@ -12,7 +12,7 @@ from commands import bench
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "own-data.md").read_text(encoding="utf-8")
 BLOCKS = dict(re.findall(r"^```(tsv|toml)\n(.*?)^```$", PAGE, flags=re.M | re.S))
 TITLED = dict(re.findall(r'^```\w+ title="([^"]+)"\n(.*?)^```$', PAGE, flags=re.M | re.S))
-COMMANDS = re.findall(r"^(bench .+)$", PAGE, flags=re.M)
+COMMANDS = "".join(re.findall(r"^```sh\n(.*?)^```$", PAGE, flags=re.M | re.S)).splitlines()
 TABLES = ("queries", "corpus", "qrels")
 MAILS = [
     ("please reset my password", "login"),

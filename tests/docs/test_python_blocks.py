@@ -50,7 +50,7 @@ def test_no_exception_names_a_block_that_is_gone() -> None:
 
 @pytest.mark.parametrize("name", [name for name in BLOCKS if name not in OWN_TEST])
 def test_a_block_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It runs in a folder with the run that docs/record.md reads."""
+    """It runs in a folder with the run that docs/architecture.md reads."""
     code = imports_of(BLOCKS[name]) if name in ONLY_IMPORTS else BLOCKS[name]
     if "mteb" in code:
         pytest.importorskip("mteb", reason="no mteb: pip install mteb")

@@ -28,7 +28,7 @@ PAGES = (
     "reference/method",
     "reference/python",
     "reference/suite",
-    "why-numbers-differ",
+    "faq",
     "reference/cli",
     "reference/schemas",
     "repository/CHANGES",
@@ -64,8 +64,12 @@ def test_the_reference_is_that_of_the_code(name: str) -> None:
 
 @pytest.mark.nightly
 def test_the_site_has_the_boards_and_linked_files_of_the_repository(site: Path) -> None:
-    page = f"{published_rows.VERSION}/index.html"
+    page = f"{published_rows.VERSION}/tables.json"
     assert (site / page).read_bytes() == (ROOT / page).read_bytes()
+    links = site / "leaderboards" / "index.html"
+    names = re.findall(r'href="([^"#]*)', links.read_text(encoding="utf-8"))
+    assert "../claims.html" in names and "../repository/leaderboards/ERRATA.html" in names
+    assert [name for name in names if name and not (links.parent / name).is_file()] == []
     schema = "repository/bench/compare/forms/schema/compare-5.schema.json"
     assert (site / schema).is_file()
     # of the code, the page of promises links its tests alone

@@ -144,7 +144,7 @@ def test_seeds_are_whole_numbers() -> None:
 
 WRONG_CLASSES = {
     "an object": ("name = 'x'", "an object of the class Mine is not a method"),
-    "no name": ('name = "mine"', "the class Mine has no name of its own"),
+    "no name": ('name = "mine"', "the class Mine defines no name"),
     "a name that is taken": ('name = "mine"', "defines the method 'simcse', and so does"),
     "no settings": ('("unsupervised",)', "settings is 'all'"),
 }

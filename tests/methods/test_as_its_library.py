@@ -32,7 +32,7 @@ class Lines(SilentReporter):
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, *, detail: bool = False) -> None:
         self.lines.append(text)
 
 

@@ -98,7 +98,9 @@ def test_the_runs_of_a_plan_are_those_that_the_rows_mean(part: PaperPart) -> Non
     """
     made = set()
     for one in runs_of(part):
-        again = rows_of_run(part, one.terms, one.config.overrides)
+        again = rows_of_run(
+            rows(results(paper=part.paper, table=part.short)), one.terms, one.config.overrides
+        )
         assert again, one.terms
         made |= {row.first for row in again}
         count = max(row.first.repeats for row in again)

@@ -7,7 +7,6 @@ hundredths of a second each; one of them is a process of its own, and says the s
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import numpy as np
 import pytest
 from in_a_row import End, in_a_row
 from made import write_pairs
-from started import BENCH, Done, bench, error_line, hashes, python, record, run_folders
+from started import BENCH, bench, error_line, hashes, python, record, run_folders
 from wrong_files import write_wrong_files
 
 RUN = "run simcse --backbone tiny --corpus corpus.txt --suite pairs.tsv --set select_on=last"
@@ -34,7 +33,7 @@ MISTAKES = {
     f"{RUN} --backbone /nothing": ["/nothing"],
     f"{RUN} --backbone empty": ["empty", "config.json"],
     f"{RUN} --backbone no-weights": ["no-weights", "safetensors"],
-    f"{RUN} --backbone nobody/nothing --offline": ["nobody/nothing", "--offline"],
+    f"{RUN} --backbone nobody/nothing --offline": ["nobody/nothing", "forbids fetching"],
     f"{RUN} --corpus nothing.txt": ["nothing.txt"],
     f"{RUN} --set duplicates=no": ["duplicates=no", "keep", "drop"],
     f"{RUN} --data file": ["file"],
@@ -190,73 +189,6 @@ def test_a_process_of_its_own_says_the_same(place: Path, ends: dict[str, End]) -
     done = bench(*command.split(), cwd=place, code=2, alone=True)
     assert (done.out, done.err) == (ends[command].out, ends[command].err)
     assert hashes(place) == before
-
-
-def hint(end: Done) -> str:
-    """Return what a command says to try, or nothing."""
-    tries = [line for line in end.err.splitlines() if line.startswith("try: ")]
-    return tries[0].removeprefix("try: ") if tries else ""
-
-
-PROSE = {"lists", "creates", "writes", "makes", "gives", "shows", "then", "and", "or"}
-"""What follows the words of a command in a sentence."""
-
-
-def suggested(end: Done) -> list[list[str]]:
-    """Return the commands of bench that a hint names, as words."""
-    found = []
-    for text in re.findall(r"\bbench ([a-z-][^;()]*)", hint(end)):
-        words = re.split(r",(?=\s)", text)[0].split()
-        places = [place for place, word in enumerate(words) if word in PROSE]
-        found.append(words[: places[0]] if places else words)
-    return found
-
-
-def is_whole(words: list[str]) -> bool:
-    """Tell whether a command has no place to fill in: ``NAME``, ``...``."""
-    return not any(word == "..." or re.fullmatch(r"[A-Z]{2,}(\.py)?", word) for word in words)
-
-
-@pytest.mark.promise(29)
-def test_commands_that_errors_suggest_work(place: Path, ends: dict[str, End]) -> None:
-    """Whole ones that only read are run; of the others the help must know each option."""
-    named = [one for end in ends.values() for one in suggested(end)]
-    assert len(named) > 20
-    read = {"methods", "suites", "runs", "--help"}
-    whole = {
-        tuple(one) for one in named if one[0] in read or "--help" in one or one[1:2] == ["list"]
-    }
-    whole = {one for one in whole if is_whole(list(one))}
-    assert len(whole) >= 5, whole
-    rest = {tuple(one) for one in named} - whole
-    verbs = {one: one[: 2 if one[0] == "data" else 1] for one in rest}
-    asked = [[*verbs[one], "--help"] for one in sorted(rest)]
-    done = in_a_row([*map(list, sorted(whole)), *asked], place)
-    assert [end for end in done if end.code != 0 or not end.unchanged] == []
-    helps = dict(zip(sorted(rest), done[len(whole) :], strict=True))
-    unknown = [
-        (one, word)
-        for one, end in helps.items()
-        for word in one
-        if word.startswith("--") and not re.search(rf"^\s+(-\w, )?{word}\b", end.out, re.MULTILINE)
-    ]
-    assert unknown == []
-
-
-@pytest.mark.promise(29)
-def test_values_that_errors_suggest_are_accepted(place: Path, ends: dict[str, End]) -> None:
-    """Each option that a hint of ``bench run`` names, in the place of the mistake."""
-    tried = []
-    for command, end in ends.items():
-        option = re.match(
-            r"(?:for example )?(--(?:set|seeds|budget|chunk|device)) (\S+?)[,;]?(?:\s|$)", hint(end)
-        )
-        if command.startswith(RUN) and option:
-            value = re.sub(r"\b(VALUE|N)\b", "2", option[2])
-            tried.append([*RUN.split(), option[1], value, "--dry-run"])
-    assert len(tried) >= 12
-    done = in_a_row(tried, place)
-    assert [(end.words[-3:], end.err) for end in done if end.code != 0 or not end.unchanged] == []
 
 
 FILES_AT_MOST = """

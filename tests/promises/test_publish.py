@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import pickle
+import re
+import shlex
 import shutil
 import zipfile
 from collections.abc import Callable
@@ -124,6 +127,43 @@ def test_an_altered_version_is_seen_and_nothing_is_built_on_it(
     done = bench("publish", "--runs", "runs", "--out", "boards", cwd=tmp_path, code=None)
     assert done.code in (1, 2)
     assert hashes(tmp_path / "boards") == before
+
+
+MINE = """
+from bench.methods.simcse import SimCSE
+
+
+class Mine(SimCSE):
+    name = "mine"
+    summary = "SimCSE by another name"
+"""
+
+
+@pytest.mark.promise(22)
+def test_a_row_that_is_made_as_the_page_says_stands_in_its_main_table(
+    ten_runs: Path, inputs: Path, tmp_path: Path
+) -> None:
+    """Newer runs are shorter, and of more methods: their table is not the main one."""
+    shutil.copytree(ten_runs, tmp_path / "runs")
+    for name in ("corpus.txt", "pairs.tsv"):
+        shutil.copy(inputs / name, tmp_path)
+    shutil.copytree(inputs / "tiny", tmp_path / "tiny")
+    words = ["run", "simcse", "promcse", "ct", "unsee", "--seeds", "1", "--backbone", "tiny"]
+    words += ["--corpus", "corpus.txt", "--suite", "pairs.tsv", "--budget", "8steps"]
+    words += ["--set", "max_steps=8", "--set", "batch_size=16", "--set", "select_on=last"]
+    bench(*words, "--plain", cwd=tmp_path)
+    bench("publish", "--runs", "runs", cwd=tmp_path)
+    version = tmp_path / "leaderboards" / "v1"
+    (command,) = re.findall("bench run FILE.py [^<]*", (version / "index.html").read_text("utf-8"))
+    shutil.copytree(version, tmp_path / "mine")
+    (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
+    _, _, *options = shlex.split(html.unescape(command))
+    bench("run", "mine.py", *options[1:], "--seeds", "1-3", "--plain", cwd=tmp_path)
+    done = bench("compare", "--runs", "mine/runs", "--format", "json", cwd=tmp_path)
+    (first, *_) = tables(version)
+    (beside, *others) = done.json["tables"]
+    assert rows_of(beside).keys() == {*rows_of(first), "mine"}
+    assert not any("mine" in rows_of(table) for table in others)
 
 
 @pytest.mark.promise(22)

@@ -35,7 +35,7 @@ class Screen:
     def start(self, label: str, number: int | None = None) -> None:
         self.lines.append(f"start {label}" + (f" {number}" if number else ""))
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, *, detail: bool = False) -> None:
         if not text.startswith("device"):
             self.lines.append(f"note {text}")
 

@@ -23,6 +23,8 @@ def seen(chromium: Browser, site: Path) -> Iterator[Visit]:
 
 @pytest.fixture
 def page(seen: Visit) -> Page:
+    """Return the page with its tables unfolded."""
+    seen.page.locator(".all-tables > summary").click()
     return seen.page
 
 
@@ -66,7 +68,14 @@ def header(page: Page, name: str) -> Locator:
     return shown_tables(page).first.get_by_role("columnheader", name=name, exact=True)
 
 
+def show_tasks(page: Page) -> None:
+    """Show the columns of single tasks in every visible table."""
+    for switch_tasks in page.locator(".switch-tasks:visible").all():
+        switch_tasks.check()
+
+
 def sort_by(page: Page, name: str) -> None:
+    show_tasks(page)
     header(page, name).get_by_role("button").click()
 
 

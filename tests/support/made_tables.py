@@ -1,7 +1,7 @@
 """The rule of docs/statistics.md once more, for thousands of made-up tables at once, with numpy and
 scipy alone; and worlds to draw them from.
 
-``python tests/support/made_tables.py`` prints the table of docs/verdict-errors.md;
+``python tests/support/made_tables.py`` prints a table of benchmarks/verdict-errors.md;
 ``benchmarks/statistics.py`` simulates the worlds of v4's shape.
 
 Legend: T tables, K rows.
@@ -289,8 +289,8 @@ WORLDS = {
 
 
 HIGHER = {"the baseline spreads 6 times as far": 0.07}
-"""Worlds in which more than 5 of 100 tables say something false: docs/verdict-errors.md has the
-same numbers.
+"""Worlds in which more than 5 of 100 tables say something false: benchmarks/verdict-errors.md
+has the same numbers.
 """
 
 

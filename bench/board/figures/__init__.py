@@ -19,7 +19,6 @@ from bench.board.figures.groups import table_groups
 from bench.board.figures.lines import (
     frequent,
     frequent_tokens,
-    learning,
     spectrum,
     write_figures,
 )
@@ -39,7 +38,6 @@ def board_figures(board: Board) -> list[Figure]:
             gains(group),
             quality_against_cost(group, "cost"),
             shift(group),
-            learning(group),
             geometry(group),
             spectrum(group),
             quality_against_cost(group, "parameters"),

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from statistics import fmean, mode
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,7 +16,6 @@ from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
 from bench.board.figures.groups import Group
 from bench.board.figures.sheet import ACCENT, AT_END, QUIET, Figure, rounded
-from bench.records.curve import curve_series, read_curve
 from bench.records.names import WITHOUT_TOKENS, with_text
 from bench.records.searches import RECIPE, RUNNING, Study, Trial, expected_best
 from bench.score.metrics.geometry import effective_rank
@@ -85,40 +84,6 @@ def method_lines(
         if all(line.keys() == seeds[0].keys() for line in seeds):
             lines.append((point.label, {x: fmean(line[x] for line in seeds) for x in seeds[0]}))
     return lines
-
-
-def learning(group: Group) -> Figure | None:
-    """Draw dev scores while training, on the dev set of most runs."""
-    dev_sets = []
-    for run in group.runs.values():
-        training = run.record.training
-        if training is not None and training.dev_task:
-            dev_sets.append(training.dev_task)
-    dev = mode(dev_sets or ["dev"])
-
-    def read(group: Group, run: str) -> Line:
-        done = group.runs[run].record.training
-        if done is None or not done.steps or not done.sentences:
-            return {}  # it is not known how much the run saw
-        if (done.dev_task or dev) != dev:
-            return {}
-        return {
-            step * done.sentences / done.steps: score
-            for step, score in curve_series(read_curve(group.runs[run].folder), "dev_score")
-            if step > 0
-        }
-
-    lines = sorted(
-        method_lines(group, "sts", None, read), key=lambda line: -list(line[1].values())[-1]
-    )
-    return group.figure(
-        "learning",
-        f"{dev} while training",
-        "Score on the dev set against rows of the corpus seen, means over the seeds that have it. "
-        "Coloured: highest at the end. These scores chose the checkpoints; none is a test score. "
-        "At most nine methods are drawn, the highest.",
-        **drawing_of(lines, "rows of the corpus seen", dev),
-    )
 
 
 def spectrum(group: Group) -> Figure | None:

@@ -5,29 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from bench.base.foreign_text import make_visible
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board
 from bench.board.figures import Figure
-from bench.board.pages.citations import row_anchors
-from bench.board.pages.claims import claims_grids
+from bench.board.pages.claims import ClaimGrids
 from bench.board.pages.engine import render_template
-from bench.board.pages.gain_sizes import gain_sizes_grid
+from bench.board.pages.gain_sizes import GainSizes
 from bench.board.pages.intervals import drawn_rows
-from bench.board.pages.matrix import (
-    baseline_scores,
-    column_names,
-    matrix_groups,
-    open_cells,
-)
-from bench.board.pages.new_row import plan_to_copy
+from bench.board.pages.matrix import open_cells, shown_matrix
+from bench.board.pages.new_row import command_for_row
 from bench.board.pages.panel import as_script, panel_data
 from bench.board.pages.printed import printed_papers
 from bench.board.pages.run_page import remarks_on, run_facts, sentences
 from bench.board.pages.small_grids import changes_grid, data_grid, methods_grid
 from bench.board.pages.words import plain_text
-from bench.board.tables import BoardTable, board_tables
+from bench.board.tables import BoardTable, PageTable, board_tables
 from bench.compare.forms.scores import (
     NUMBERS,
     beside_names,
@@ -37,7 +30,7 @@ from bench.compare.forms.scores import (
 )
 from bench.compare.statistics.table import Row, Table
 from bench.compare.words.finding import find, main_table, table_finding, verdict_word
-from bench.compare.words.legend import legend
+from bench.compare.words.legend import HOW_TO_READ, legend, legend_line
 from bench.compare.words.names import (
     SEVERAL,
     level_words,
@@ -53,13 +46,17 @@ from bench.papers import papers
 from bench.records.run import Run
 
 
-def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
+def render_board(
+    board: Board,
+    figures: Sequence[Figure] = (),
+    claims: ClaimGrids | None = None,
+    sizes: GainSizes | None = None,
+) -> str:
     """Write the page as HTML; it links to board.css and board.js in ``assets/``."""
     note = sentences(board.note or "")
     tables = [shown.table for shown in board.tables]
     main = main_table(tables)
-    anchors = row_anchors(board)
-    matrix = board.matrix
+    anchors = board.row_anchors
     return render_template(
         "board.html",
         board=board,
@@ -70,10 +67,9 @@ def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
         preview=PREVIEW_NOTE if board.version == PREVIEW else "",
         note=" ".join(note[:2]),
         more_note=" ".join(note[2:]),
-        plan_to_copy=plan_to_copy(board),
+        command_for_row="" if board.one_file else command_for_row(board),
         switches=switches(board.tables),
         several=SEVERAL,
-        head_first=head_first,
         method_title=method_title,
         row_details=row_details,
         row_name=row_name,
@@ -83,13 +79,12 @@ def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
         trains=trains,
         known_numbers=known_numbers,
         number_texts=texts_of_numbers,
-        legend_items=legend_items,
+        legend_line=legend_line,
+        how_to_read=HOW_TO_READ,
+        details_of=details_of,
         anchors=anchors,
-        matrix=matrix,
-        matrix_columns=column_names(matrix) if matrix else [],
-        matrix_groups=matrix_groups(matrix, anchors) if matrix else [],
-        baseline_scores=baseline_scores(matrix) if matrix else [],
-        open_cells=open_cells(board, matrix, anchors) if matrix else [],
+        matrix=shown_matrix(board),
+        open_cells=open_cells(board, anchors),
         plain_text=plain_text,
         citations={paper.name: paper.citation for paper in papers().values()},
         versus=versus,
@@ -100,8 +95,8 @@ def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
         remarks=partial(remarks_on, board),
         figures=figures,
         data_grid=data_grid,
-        claims=None if board.one_file else claims_grids(board),
-        gain_sizes=None if board.one_file else gain_sizes_grid(board),
+        claims=claims,
+        gain_sizes=sizes,
         methods=methods_grid(board),
         papers=printed_papers(board),
         changes=changes_grid(board),
@@ -137,19 +132,10 @@ def comparison(
     )
 
 
-def legend_items(shown: BoardTable) -> tuple[list[str], list[str]]:
-    """Return what must be known to read a table, and what may be known of it, a sentence each
-    without its full stop."""
-    first = list(legend(shown.table, "shaded"))
-    if len(shown.table.rows) > 1:
-        first.insert(0, "bold: highest; underlined: second")
-    more = [text.rstrip(".") for text in (shown.selection, shown.cost_note) if text]
-    return first, more
-
-
-def head_first(table: Table, cells: Sequence[Any]) -> Sequence[Any]:
-    """Put the cell of the column that ranks before the others."""
-    return [*cells[-1:], *cells[:-1]] if table.head else cells
+def details_of(page: PageTable) -> list[str]:
+    """Return what may be known of a table besides its notes, a sentence each."""
+    said = [text[:1].upper() + text[1:] + "." for text in legend(page.shown.table, "shaded")]
+    return [*said, *filter(None, (page.shown.selection, page.shown.cost_note))]
 
 
 def known_numbers(table: Table) -> list[str]:

@@ -6,52 +6,30 @@ from collections.abc import Mapping
 
 from bench.base.foreign_text import make_visible
 from bench.base.text import plural, slug
-from bench.board.addresses import unused_name
 from bench.board.board import Board
 from bench.board.tables import BoardTable
 from bench.compare.forms.scores import difference_text, spread_text
 from bench.compare.statistics.table import Row
 from bench.compare.words.names import column_name, row_name, table_name, versus
 
-RowPlace = tuple[str, int]
-"""The anchor of a table, and the number of a row in it."""
 BIBTEX = {ord(sign): None for sign in "{}\\"}
 """Characters that would end or change a field."""
 
 
-def row_anchors(board: Board) -> dict[RowPlace, str]:
-    """Return the id of each row on the page. It is made of the row's table and name, so that it is
-    the same in all versions."""
-    taken = {shown.anchor for shown in board.tables}
-    anchors = {}
-    for shown in board.tables:
-        for place, row in enumerate(shown.table.rows):
-            differs = [f"{key} {value}" for key, value in row.differs]
-            name = slug(row.label, row.variant, row.backbone, *differs, longest=80) or "row"
-            if shown.table.backbone:
-                name = slug(row.label, row.variant, *differs, longest=80) or "row"
-            anchor = unused_name(f"{shown.anchor}--{name}", taken)
-            taken.add(anchor)
-            anchors[shown.anchor, place] = anchor
-    return anchors
-
-
 def row_citations(board: Board, shown: BoardTable) -> list[str]:
     """Return the BibTeX entry of each row of a table."""
-    anchors = row_anchors(board)
     cited = []
     for place, row in enumerate(shown.table.rows):
-        cited.append(row_citation(board, shown, row, anchors[shown.anchor, place]))
+        cited.append(row_citation(board, shown, row, board.row_anchors[shown.anchor, place]))
     return cited
 
 
 def citation_of_run(board: Board, run_id: str) -> str:
     """Return the BibTeX entry of the first row that a run is in; "" if it is in none."""
-    anchors = row_anchors(board)
     for shown in board.tables:
         for place, row in enumerate(shown.table.rows):
             if run_id in row.runs:
-                return row_citation(board, shown, row, anchors[shown.anchor, place])
+                return row_citation(board, shown, row, board.row_anchors[shown.anchor, place])
     return ""
 
 

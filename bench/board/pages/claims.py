@@ -3,28 +3,60 @@ give here."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from bench.base.grid import Grid, GridColumn, grid
 from bench.base.text import list_names
 from bench.board.board import Board
+from bench.board.pages.gain_sizes import seeds_words
+from bench.board.pages.links import minus
 from bench.compare.claims import JudgedClaim
 from bench.compare.formatting import signed_number
 from bench.compare.words.names import row_name, table_name
 from bench.papers import AVERAGE
-from bench.papers.names import printed_name
+from bench.papers.names import printed_backbone, printed_name
 
 NOTES = (
     "A claim is of other models, on other backbones and after longer training. The same sign here "
     "does not confirm it, and another sign does not refute it.",
-    "The interval has the level at which the verdict is given: that of the table where the baseline "
-    "is the table's own, else 95 %, for the pair by itself.",
+    "An interval has the level of its verdict: that of the table if the claim is about the table's "
+    "baseline, else 95 %.",
 )
+GAIN = re.compile(r"[\d.]+ points above ")
+"""How a claim begins that says no more than a gain and over which row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimLine:
+    """Claims of one paper that the same two rows test on the same task."""
+
+    judged: Sequence[JudgedClaim]
+    # "PromCSE"
+    paper: str
+    # "+2.60 (BERT-base) and +1.60 (BERT-large) over SimCSE"; "EH improves uniformity"
+    says: str
+    # "ConPVP against SimCSE"; "" if the rows are not here
+    pair: str
+    # "STS, unsupervised"
+    where: str
+    # "−0.09 [−1.51, +1.34]"; "" if no difference is known
+    here: str
+    # "worse", "not tested: fewer than 3 seeds"
+    verdict: str
+    # that would find the gain on BERT-base: "13 seeds"; "" if none is claimed
+    seeds: str
+
+    @property
+    def has_rows(self) -> bool:
+        """True if both rows are here."""
+        return self.judged[0].row is not None
 
 
 class ClaimGrids(NamedTuple):
-    """The claims that rows here test, and the others with the reason."""
+    """The claims whose rows are here, and the others with the reason."""
 
     tested: Grid
     untested: Grid
@@ -32,16 +64,15 @@ class ClaimGrids(NamedTuple):
 
 def claims_grids(board: Board) -> ClaimGrids | None:
     """Lay out a line per claim and pair of rows; None if no claim can be tested here."""
-    if not any(one.difference is not None for one in board.claims):
-        return None
-    tested: list[list[str]] = []
-    untested: dict[tuple[str, str, str], None] = {}
-    for same in _together(board.claims):
-        first = same[0]
-        if first.difference is not None:
-            tested.append(_line(same))
+    lines = claim_lines(board)
+    tested, untested = [], []
+    for line in lines:
+        if line.has_rows:
+            tested.append([line.paper, line.says, line.pair, line.where, line.here, line.verdict])
         else:
-            untested[printed_name(first.claim.paper), first.claim.says, first.why_not] = None
+            untested.append([line.paper, line.says, line.judged[0].why_not])
+    if not tested:
+        return None
     columns = (
         GridColumn("paper", wrap=8),
         GridColumn("claims", wrap=20),
@@ -55,26 +86,87 @@ def claims_grids(board: Board) -> ClaimGrids | None:
     )
 
 
-def _together(claims: Sequence[JudgedClaim]) -> list[list[JudgedClaim]]:
-    """Return the claims that the same two rows test on the same task, as one."""
+def claims_of_method(board: Board, method: str) -> Grid:
+    """Lay out the claims about a method whose rows are here: what its paper says, what the rows
+    give, how many seeds the gain needs, the verdict."""
+    rows = []
+    for line in claim_lines(board):
+        row = line.judged[0].row
+        if row is None or row.method != method:
+            continue
+        is_own = line.paper == printed_name(method)
+        said = line.says if is_own else f"{line.paper}: {line.says}"
+        rows.append([said, line.pair, line.where, line.here, line.seeds, line.verdict])
+    return grid(
+        [
+            GridColumn("paper says", wrap=24),
+            GridColumn("tested by", wrap=16),
+            GridColumn("on", wrap=12),
+            GridColumn("here", right=True),
+            GridColumn("it needs", right=True),
+            "verdict",
+        ],
+        rows,
+    )
+
+
+def claim_lines(board: Board) -> list[ClaimLine]:
+    """Return every claim, those together that the same two rows test on the same task."""
     groups: dict[tuple[str, ...], list[JudgedClaim]] = {}
-    for one in claims:
+    for one in board.claims:
         claim = one.claim
         key = (claim.paper, claim.setting, claim.suite, claim.task, claim.row, claim.baseline)
-        groups.setdefault(key, []).append(one)
-    return list(groups.values())
+        groups.setdefault((*key, one.why_not), []).append(one)
+    return [_line(board, same) for same in groups.values()]
 
 
-def _line(same: Sequence[JudgedClaim]) -> list[str]:
+def _line(board: Board, same: Sequence[JudgedClaim]) -> ClaimLine:
     first = same[0]
-    assert first.row is not None and first.baseline is not None and first.table is not None
-    claims = list_names(dict.fromkeys(one.claim.says for one in same), len(same))
-    pair = f"{row_name(first.row, first.table)} against {row_name(first.baseline, first.table)}"
-    here = signed_number(first.difference or 0.0)
-    if first.low is not None and first.high is not None:
-        here += f" [{signed_number(first.low)}, {signed_number(first.high)}]"
-    verdict = first.verdict or f"not tested: {first.why_not}"
-    where = ", ".join(table_name(first.table).split(", ")[:2])
-    if first.claim.task != AVERAGE:
-        where += f", {first.claim.task}"
-    return [printed_name(first.claim.paper), claims, pair, where, here, verdict]
+    paper = printed_name(first.claim.paper)
+    pair = where = here = ""
+    if first.row is not None and first.baseline is not None and first.table is not None:
+        pair = f"{row_name(first.row, first.table)} against {row_name(first.baseline, first.table)}"
+        where = ", ".join(table_name(first.table).split(", ")[:2])
+        if first.claim.task != AVERAGE:
+            where += f", {first.claim.task}"
+    if first.difference is not None:
+        here = signed_number(first.difference)
+        if first.low is not None and first.high is not None:
+            here += f" [{signed_number(first.low)}, {signed_number(first.high)}]"
+    return ClaimLine(
+        judged=same,
+        paper=paper,
+        says=_says(same),
+        pair=pair,
+        where=where,
+        here=minus(here),
+        verdict=first.verdict or f"not tested: {first.why_not}",
+        seeds=_seeds(board, first),
+    )
+
+
+def _says(same: Sequence[JudgedClaim]) -> str:
+    """Write what is claimed, a text of several claims once."""
+    claims = [one.claim for one in same]
+    if not all(GAIN.match(claim.says) for claim in claims):
+        return _listed(claim.says for claim in claims)
+    gains = [f"+{claim.claimed} ({printed_backbone(claim.backbone)})" for claim in claims]
+    method, _, variant = claims[0].baseline.partition("+")
+    return f"{_listed(gains)} over {printed_name(method, variant)}"
+
+
+def _listed(texts: Iterable[str]) -> str:
+    different = dict.fromkeys(texts)
+    return list_names(different, len(different))
+
+
+def _seeds(board: Board, judged: JudgedClaim) -> str:
+    """Return how many seeds find the gain that the first of the claims prints on the average of
+    the main table; "" for another claim."""
+    printed = judged.claim.printed
+    if printed is None or judged.row is None or judged.claim.task != AVERAGE:
+        return ""
+    for spread in board.spreads:
+        if spread.row is not None and spread.row is judged.row and printed.value > 0:
+            return f"{seeds_words(spread, printed.value)} seeds"
+    return ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -24,34 +25,37 @@ MOST_POINTS = 240
 Points = Sequence[tuple[float, float]]
 
 
-def learning_curve(run: Run) -> dict[str, Any] | None:
-    """Draw a run's dev score over steps, or its loss if fewer than two dev scores are known.
+def learning_curve(runs: Sequence[Run]) -> dict[str, Any] | None:
+    """Draw the dev scores of a row's runs over steps, a line for each seed, or their losses if no
+    run has two dev scores.
 
-    None if ``curve.jsonl`` has fewer than two losses, too.
+    None if no ``curve.jsonl`` has two losses, too.
     """
-    entries = read_curve(run.folder)
-    done = run.record.training
-    scores = curve_series(entries, "dev_score")
-    if len(scores) > 1:
-        name = "dev"
-        best: Points = ()
-        if done is not None:
-            name = done.dev_task or "dev"
-            if done.best_step is not None and done.dev_score is not None:
-                best = [(done.best_step, done.dev_score)]
-        return draw_curve(name, scores, "{:.2f}", best)
-    losses = curve_series(entries, "loss")
-    if len(losses) > 1:
-        return draw_curve("loss", losses, "{:.3g}", ())
+    for key, form in (("dev_score", "{:.2f}"), ("loss", "{:.3g}")):
+        lines, best = [], []
+        name = key
+        for run in runs:
+            points = curve_series(read_curve(run.folder), key)
+            if len(points) < 2:
+                continue
+            lines.append(points)
+            done = run.record.training
+            if key == "dev_score" and done is not None:
+                name = done.dev_task or "dev"
+                if done.best_step is not None and done.dev_score is not None:
+                    best.append((done.best_step, done.dev_score))
+        if lines:
+            return draw_curves(name, lines, form, best)
     return None
 
 
-def draw_curve(title: str, points: Points, form: str, best: Points) -> dict[str, Any]:
-    """Draw the line through (step, value), thinned; ``best``: the checkpoint that was kept, if it
-    is known."""
-    steps, values = zip(*points, *best, strict=True)
+def draw_curves(title: str, lines: Sequence[Points], form: str, best: Points) -> dict[str, Any]:
+    """Draw lines through (step, value), thinned; ``best``: the checkpoints that were kept, if they
+    are known."""
+    every = [*chain.from_iterable(lines), *best]
+    steps, values = zip(*every, strict=True)
     low, high = min(values), max(values)
-    first, last = points[0][0], max(steps)
+    first, last = min(line[0][0] for line in lines), max(steps)
 
     def at(step: float, value: float) -> tuple[float, float]:
         width, height = CURVE_SIZE
@@ -59,15 +63,18 @@ def draw_curve(title: str, points: Points, form: str, best: Points) -> dict[str,
         y = (high - value) / ((high - low) or 1) * height
         return round(x, 1), round(y, 1)
 
-    thinned = [*points[: -1 : len(points) // MOST_POINTS + 1], points[-1]]
+    drawn = []
+    for points in lines:
+        thinned = [*points[: -1 : len(points) // MOST_POINTS + 1], points[-1]]
+        drawn.append(" ".join("{},{}".format(*at(*point)) for point in thinned))
     return {
         "title": title,
-        "points": " ".join("{},{}".format(*at(*point)) for point in thinned),
+        "lines": drawn,
         "low": form.format(low),
         "high": form.format(high),
         "first": f"step {first:,.0f}",
         "last": f"{last:,.0f}",
-        "best": [(*at(*point), form.format(point[1])) for point in best],
+        "best": [at(*point) for point in best],
     }
 
 

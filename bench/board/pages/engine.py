@@ -22,16 +22,21 @@ from bench.board.pages.links import (
     method_link,
     method_paper_url,
     minus,
+    outside_links,
     page_address,
     paper_url,
     run_link,
 )
+from bench.board.pages.words import explained
 from bench.board.repeat import NOT_REPEATABLE
 from bench.compare.formatting import metric_words, score
 from bench.compare.forms.scores import difference_text, lines_below, spread_text
+from bench.compare.words.glossary import TERMS
 from bench.compare.words.names import budget_words, setting_words
 
 TEMPLATES = Path(__file__).with_name("templates")
+CARD = "figures/matrix.png"
+"""The picture that a link's card shows, in a version."""
 ASSETS = ("board.css", "board.js")
 """Files in ``assets/`` of a version."""
 
@@ -73,6 +78,7 @@ def _environment() -> jinja2.Environment:
         "metric": metric_words,
         "setting": setting_words,
         "html": html,
+        "explained": explained,
         "budget": budget_words,
     }
     environment.globals |= {
@@ -85,6 +91,7 @@ def _environment() -> jinja2.Environment:
         "method_paper_url": method_paper_url,
         "paper_url": paper_url,
         "docs_link": docs_link,
+        "outside_links": outside_links,
         "page_address": page_address,
         "plural": plural,
         "slug": slug,
@@ -96,6 +103,8 @@ def _environment() -> jinja2.Environment:
         # text with the blanks that align it: its control characters were shown before
         # (bench.base.text.lines)
         "as_is": escape,
+        "card": CARD,
+        "terms": TERMS,
         "one_file": False,
     }
     return environment

@@ -1,57 +1,88 @@
-"""The table "How many seeds tell a gain of this size?" of a board: smallest gains and numbers of
-seeds from its own spreads, next to the gains that papers report."""
+"""The finding "How many seeds does a gain need?" of a board: the gains that papers claim, and the
+seeds that find them, from the board's own spreads."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from bench.base.grid import Grid, GridCell, GridColumn, grid
 from bench.base.text import list_names, plural, slug
 from bench.board.board import Board
+from bench.compare.claims import JudgedClaim
 from bench.compare.formatting import score, signed_number
 from bench.compare.gain_sizes import COUNTS, MOST_SEEDS, SpreadOfRow, median_spread
 from bench.compare.statistics.differences import POWER
 from bench.compare.statistics.table import Table, most_seeds
 from bench.compare.words.finding import main_table
 from bench.compare.words.names import baseline_name
-from bench.papers import REPORTED, claimed_gain, reported_sd
+from bench.papers import AVERAGE, REPORTED, ReferenceResult, claimed_gain, reported_sd
+from bench.papers.names import printed_backbone, printed_name
 
 BACKBONE = "bert-base-uncased"
-"""The backbone of most gains that papers report."""
+"""The backbone of the gains that papers claim first."""
 MEDIAN = "the median row"
-REPORTED_GAINS = (1.64, 2.24)
-"""Gains on BERT-base that papers report for Focal-InfoNCE and PromCSE."""
+NOTED_GAINS = (1.64, 2.24)
+"""Claimed gains that the note on published single runs takes as examples."""
 
 
-def gain_sizes_grid(board: Board) -> Grid | None:
-    """Lay out the table; None if the board has no spreads to compute it from."""
+@dataclass(frozen=True, kw_only=True)
+class GainSizes:
+    """The finding, the table behind it, and a note on runs that others published."""
+
+    # "A gain below 2.5 points needs more than one run per method here."
+    finding: str
+    table: Grid
+    # "" if the board is not about STS
+    note: str
+
+
+def gain_sizes(board: Board) -> GainSizes | None:
+    """Return the finding; None if the board has no spreads to compute it from."""
     table = main_table([shown.table for shown in board.tables])
     if table is None or len(board.spreads) < 2:
         return None
     middle = median_spread(board.spreads, MEDIAN)
     rows: list[list[GridCell | str]] = []
     for spread in _one_of_each_method(board.spreads):
-        claim = _claim(spread, table)
-        if claim is not None:
-            rows.append([*_sizes(spread), *claim])
-    rows.append([*_sizes(middle), "", ""])
-    notes = [_meaning(table)]
-    if table.suite == "sts":
-        reported = _reported(middle)
-        rows.append([*_sizes(reported), "", ""])
-        notes.append(_single_runs(middle, reported))
-    return grid(
-        [
-            GridColumn("a method that spreads like", wrap=24),
-            GridColumn("SD seeds", right=True),
-            GridColumn("SD items", right=True),
-            *(GridColumn(plural(count, "seed"), right=True) for count in COUNTS),
-            GridColumn("reported gain", right=True),
-            GridColumn("seeds for it", right=True),
-        ],
-        rows,
-        notes=notes,
+        gain = _claimed(spread, table)
+        if gain is not None:
+            rows.append([spread.name, *gain_cells(spread, *gain), *_sizes(spread)])
+    for claim in _claims_without_row(board, table):
+        name = printed_name(claim.claim.paper)
+        assert claim.claim.printed is not None
+        gain = claim.claim.printed.value, claim.claim.printed.cell
+        rows.append([f"{name}: no row here", *gain_cells(middle, *gain), *_sizes(middle)])
+    rows.append([MEDIAN, "", "", *_sizes(middle)])
+    needs_more = f"{middle.smallest_gain(1):.1f} points"
+    return GainSizes(
+        finding=f"A gain below {needs_more} needs more than one run per method here.",
+        table=grid(
+            [
+                GridColumn("a method that spreads like", wrap=24),
+                GridColumn("its paper claims", right=True),
+                GridColumn("seeds it needs", right=True),
+                *(GridColumn(plural(count, "seed"), right=True) for count in COUNTS),
+                GridColumn("SD over seeds", right=True),
+                GridColumn("SD over items", right=True),
+            ],
+            rows,
+            notes=[_meaning(table)],
+        ),
+        note=_single_runs(middle) if table.suite == "sts" else "",
     )
+
+
+def gain_cells(spread: SpreadOfRow, gain: float, printed: ReferenceResult) -> tuple[GridCell, str]:
+    """Return a claimed gain with a link to its table, and the seeds that find it."""
+    source = f"#printed-{slug(printed.paper, printed.table)}"
+    return GridCell(text=signed_number(gain), link=source), seeds_words(spread, gain)
+
+
+def seeds_words(spread: SpreadOfRow, gain: float) -> str:
+    """Return how many seeds of both methods find a gain: "13", "more than 200"."""
+    seeds = spread.seeds_for(gain)
+    return f"more than {MOST_SEEDS}" if seeds is None else str(seeds)
 
 
 def _one_of_each_method(spreads: Sequence[SpreadOfRow]) -> list[SpreadOfRow]:
@@ -66,14 +97,14 @@ def _one_of_each_method(spreads: Sequence[SpreadOfRow]) -> list[SpreadOfRow]:
 
 
 def _sizes(spread: SpreadOfRow) -> list[str]:
-    """Return the name, both spreads, and the smallest gain for each number of seeds."""
+    """Return the smallest gain for each number of seeds, and both spreads."""
     sizes = [f"{spread.smallest_gain(count):.1f}" for count in COUNTS]
-    return [spread.name, score(spread.sd), score(spread.items), *sizes]
+    return [*sizes, score(spread.sd), score(spread.items)]
 
 
-def _claim(spread: SpreadOfRow, table: Table) -> tuple[GridCell, str] | None:
-    """Return the gain that a paper reports for a row's method, with its source, and the seeds that
-    find it; None for no gain."""
+def _claimed(spread: SpreadOfRow, table: Table) -> tuple[float, ReferenceResult] | None:
+    """Return the gain that a paper claims for a row's method, and the number behind it; None for no
+    gain."""
     row = spread.row
     if row is None or table.suite != "sts":
         return None
@@ -81,43 +112,43 @@ def _claim(spread: SpreadOfRow, table: Table) -> tuple[GridCell, str] | None:
     if {name for name, _ in row.differs} - {"corpus"}:
         return None
     found = claimed_gain(row.method, row.variant, row.setting, BACKBONE)
-    if found is None or found[0] <= 0:
-        return None
-    gain, result = found
-    source = f"#printed-{slug(result.paper, result.table)}"
-    return GridCell(text=signed_number(gain), link=source), _count(spread, gain)
+    return None if found is None or found[0] <= 0 else found
 
 
-def _count(spread: SpreadOfRow, gain: float) -> str:
-    seeds = spread.seeds_for(gain)
-    return f"more than {MOST_SEEDS}" if seeds is None else str(seeds)
-
-
-def _reported(middle: SpreadOfRow) -> SpreadOfRow:
-    """Return a row in which both methods spread as SimCSE does in reports on BERT-base."""
-    sd = reported_sd()
-    name = f"SimCSE on BERT-base, {len(REPORTED)} reports"
-    return SpreadOfRow(name=name, row=None, sd=sd, base_sd=sd, items=middle.items)
+def _claims_without_row(board: Board, table: Table) -> list[JudgedClaim]:
+    """Return the papers' claims of a gain on this table's average whose method has no row in it."""
+    here = {spread.row.name for spread in board.spreads if spread.row is not None}
+    found = []
+    for one in board.claims:
+        claim = one.claim
+        place = (claim.suite, claim.setting, claim.task, claim.backbone, claim.baseline)
+        if place != (table.suite, table.setting, AVERAGE, BACKBONE, table.baseline):
+            continue
+        if claim.row == claim.paper and claim.row not in here and claim.printed is not None:
+            found.append(one)
+    return found
 
 
 def _meaning(table: Table) -> str:
     base = baseline_name(table)
     return (
-        f"Smallest true gain over {base}, in points, that one planned comparison finds in "
-        f"{100 * POWER:.0f} of 100 cases with so many seeds of both methods (two-sided, 5 %; one "
-        "seed: spreads known from elsewhere). SD seeds: of the differences seed by seed in this "
-        "table, or of the reports; SD items: of the difference over other test items, of a row far "
-        "from the baseline as near it. The spreads are those of this board's "
-        f"backbone and training; reported gains are of {BACKBONE}."
+        f"Below 1, 3, 5 and 10 seeds: the smallest true gain over {base}, in points, that one "
+        f"planned comparison finds in {100 * POWER:.0f} of 100 cases with so many seeds of both "
+        "methods (two-sided, 5 %; one seed: spreads known from elsewhere). SD over seeds: of the "
+        "differences seed by seed. SD over items: of the difference over other test items, near "
+        f"the baseline. Spreads are of this board's backbone and training; claimed gains are of "
+        f"{printed_backbone(BACKBONE)}."
     )
 
 
-def _single_runs(middle: SpreadOfRow, reported: SpreadOfRow) -> str:
-    """Say which gains single runs settle, and how many seeds gains take at the reported spread."""
-    here, there = middle.smallest_gain(1), reported.smallest_gain(1)
-    found = [f"{signed_number(gain)} takes {_count(reported, gain)}" for gain in REPORTED_GAINS]
+def _single_runs(middle: SpreadOfRow) -> str:
+    """Say what the spread of published single runs of SimCSE would mean, and what is in it."""
+    sd = reported_sd()
+    reported = SpreadOfRow(name="", row=None, sd=sd, base_sd=sd, items=middle.items)
+    needs = [f"a gain of {gain} needs {seeds_words(reported, gain)}" for gain in NOTED_GAINS]
     return (
-        f"So one run of each method settles no gain below {here:.1f} points here, and none below "
-        f"{there:.1f} at the spread that is reported for BERT-base, at which "
-        f"{list_names(found)} seeds of each method."
+        f"{len(REPORTED)} published single runs of SimCSE on BERT-base have an SD of {sd:.2f} "
+        "points. Other people's code and hardware are in it, so it is not the spread of seeds "
+        f"alone. At that spread a gain below {reported.smallest_gain(1):.1f} points needs more "
+        f"than one run per method; {list_names(needs)} seeds."
     )

@@ -46,17 +46,37 @@ def page_address(board: Board, path: str) -> str:
     return f"{board.address}{link(f'{board.version}/{path}')}"
 
 
-def docs_link(docs: str, page: str) -> str:
-    """Return the address of a page of the documentation; "" if there is none to link to.
+BESIDE = "../docs/README.md"
+"""The documentation in the repository that the folder of all versions lies in, from that folder."""
 
-    ``docs``: the address of its folder, of pages in HTML, or of its README.md on a code host.
+
+def docs_link(docs: str, page: str = "", up: int = 1) -> str:
+    """Return the address of a page of the documentation, without one of its first page; "" if
+    there is none to link to.
+
+    ``docs``: the address of its folder, of pages in HTML, or of its README.md on a code host; or
+    :data:`BESIDE`. ``up``: folders between the page and the folder of all versions.
     """
-    if not docs:
-        return ""
-    folder, _, name = docs.rpartition("/")
+    address = "../" * up + docs if docs == BESIDE else docs
+    if not docs or not page:
+        return address
+    folder, _, name = address.rpartition("/")
     if name.endswith(".md"):
         return f"{folder}/{page}.md"
-    return f"{docs.rstrip('/')}/{page}.html"
+    return f"{address.rstrip('/')}/{page}.html"
+
+
+def outside_links(docs: str, up: int = 1) -> list[tuple[str, str]]:
+    """Return names and addresses of what lies outside the versions: documentation, source, the
+    papers' claims; none without documentation."""
+    if not docs:
+        return []
+    first = docs_link(docs, up=up)
+    links = [("Docs", first)]
+    repository = first.removesuffix("docs/README.md")
+    if repository != first:
+        links.append(("Source", f"{repository}README.md"))
+    return [*links, ("Claims, explained", docs_link(docs, "claims", up))]
 
 
 def minus(text: str) -> str:

@@ -6,16 +6,18 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from bench.base.grid import Grid, grid
 from bench.base.text import plural
 from bench.board.board import Board
-from bench.board.matrix import Matrix, MatrixCell, MatrixRow
-from bench.board.pages.citations import RowPlace
-from bench.board.pages.links import minus, run_link
+from bench.board.matrix import MatrixCell, MatrixRow
+from bench.board.pages.links import method_link, minus, run_link
 from bench.board.repeat import repeat
+from bench.board.tables import RowPlace
 from bench.compare.formatting import score, signed_number
 from bench.compare.statistics.table import ALPHA, BETTER, INCONCLUSIVE, WORSE, Row, Table
-from bench.compare.words.names import row_name, suite_name
+from bench.compare.words.names import row_name, suite_name, table_name
 from bench.papers import claimed_gain
 
 BACKBONE = "bert-base-uncased"
@@ -26,61 +28,87 @@ EDGE = 6.0
 JUDGED = (BETTER, WORSE, INCONCLUSIVE)
 
 
-class ShownCell(NamedTuple):
-    """A cell of the matrix: "−9.4 worse", a link to what it opens."""
+class ShownCell(Struct):
+    """A cell of the matrix: "−9.4 worse", and the place on the page that it opens."""
 
     text: str
+    # "" if the row's group says it
     word: str
     anchor: str
     # True for the words of a verdict
     judged: bool
 
 
-class ShownRow(NamedTuple):
+class ShownRow(Struct):
     """A row of the matrix, and the gain that its paper claims on STS and BERT-base."""
 
     name: str
-    method: str
+    # the path of the method's page below the version; "" if it has none
+    page: str
     claimed: str
     of: str
     cells: list[ShownCell | None]
 
 
-class ShownGroup(NamedTuple):
+class ShownGroup(Struct):
     """Rows that stand for the same: "" for the judged ones."""
 
     stands: str
     rows: list[ShownRow]
 
 
-def matrix_groups(matrix: Matrix, anchors: Mapping[RowPlace, str]) -> list[ShownGroup]:
-    """Return the rows of the matrix without the baseline, group after group."""
+class ShownScore(Struct):
+    """The baseline's score in a column, "" if it has none, and of how many seeds it is."""
+
+    text: str
+    seeds: int
+
+
+class ShownMatrix(Struct):
+    """The matrix in words, as tables.json keeps it; every page, README and picture shows this."""
+
+    # "STS, unsupervised, built-in backbone, 1,000 steps, senteval-all/1"
+    place: str
+    baseline: str
+    # "STS", "CxC", "transfer", ...
+    columns: list[str]
+    # without the baseline
+    groups: list[ShownGroup]
+    scores: list[ShownScore]
+
+
+def shown_matrix(board: Board) -> ShownMatrix | None:
+    """Write the board's matrix in words; None if it has none."""
+    matrix = board.matrix
+    if matrix is None:
+        return None
+    anchors = board.row_anchors
     groups = []
     for stands, rows in groupby(matrix.rows, key=lambda row: row.stands):
-        groups.append(ShownGroup(stands, [_shown_row(row, anchors) for row in rows]))
-    return groups
+        groups.append(ShownGroup(stands, [_shown_row(board, row, anchors) for row in rows]))
+    main = matrix.columns[0].table
+    return ShownMatrix(
+        place=table_name(main),
+        baseline=row_name(matrix.baseline.first.row, main),
+        columns=[suite_name(shown.table.suite) for shown in matrix.columns],
+        groups=groups,
+        scores=[_score(cell) for cell in matrix.baseline.cells],
+    )
 
 
-def column_names(matrix: Matrix) -> list[str]:
-    """Return "STS", "CxC", "transfer", ..."""
-    return [suite_name(shown.table.suite) for shown in matrix.columns]
+def _score(cell: MatrixCell | None) -> ShownScore:
+    if cell is None:
+        return ShownScore("", 0)
+    text = "" if cell.mean is None else score(cell.mean, 1)
+    return ShownScore(text, len(cell.row.runs))
 
 
-def baseline_scores(matrix: Matrix) -> list[tuple[str, int]]:
-    """Return the baseline's score and number of seeds in each column."""
-    scores = []
-    for cell in matrix.baseline.cells:
-        mean = None if cell is None else cell.mean
-        text = "" if mean is None else score(mean, 1)
-        scores.append((text, 0 if cell is None else len(cell.row.runs)))
-    return scores
-
-
-def _shown_row(row: MatrixRow, anchors: Mapping[RowPlace, str]) -> ShownRow:
+def _shown_row(board: Board, row: MatrixRow, anchors: Mapping[RowPlace, str]) -> ShownRow:
     first = row.first.row
     claimed, of = _claim(first)
-    cells = [None if cell is None else _shown_cell(cell, anchors) for cell in row.cells]
-    return ShownRow(row_name(first, row.first.shown.table), first.method, claimed, of, cells)
+    cells = [_shown_cell(cell, row.stands, anchors) for cell in row.cells]
+    name = row_name(first, row.first.shown.table)
+    return ShownRow(name, method_link(board, first.method), claimed, of, cells)
 
 
 def _claim(row: Row) -> tuple[str, str]:
@@ -97,10 +125,15 @@ def _signed(value: float, decimals: int = 2) -> str:
     return minus(signed_number(value, decimals))
 
 
-def _shown_cell(cell: MatrixCell, anchors: Mapping[RowPlace, str]) -> ShownCell:
+def _shown_cell(
+    cell: MatrixCell | None, stands: str, anchors: Mapping[RowPlace, str]
+) -> ShownCell | None:
+    if cell is None:
+        return None
     against = cell.against
     text = "" if against is None else _signed(against.difference, 1)
-    return ShownCell(text, cell.word, cell_anchor(cell, anchors), cell.word in JUDGED)
+    word = "" if cell.word == stands else cell.word
+    return ShownCell(text, word, cell_anchor(cell, anchors), word in JUDGED)
 
 
 def cell_anchor(cell: MatrixCell, anchors: Mapping[RowPlace, str]) -> str:
@@ -108,31 +141,18 @@ def cell_anchor(cell: MatrixCell, anchors: Mapping[RowPlace, str]) -> str:
     return f"cell-{anchors[cell.shown.anchor, cell.place]}"
 
 
-def matrix_grid(matrix: Matrix) -> Grid:
+def matrix_grid(shown: ShownMatrix) -> Grid:
     """Lay out the matrix as a table of texts, for Markdown."""
     lines = []
-    for row in matrix.rows:
-        first = row.first.row
-        name = row_name(first, row.first.shown.table)
-        claimed, of = _claim(first)
-        cells = [f"{name} ({row.stands})" if row.stands else name]
-        cells.append(f"{claimed}, {of}" if of else claimed)
-        for cell in row.cells:
-            cells.append("" if cell is None else _cell_text(cell))
-        lines.append(cells)
-    base = row_name(matrix.baseline.first.row, matrix.columns[0].table)
-    scores = [f"{text}, {plural(seeds, 'seed')}" for text, seeds in baseline_scores(matrix)]
-    lines.append([f"{base}, score", "", *scores])
-    columns = ["method", "paper says (STS, BERT-base)", *column_names(matrix)]
-    return grid(columns, lines)
-
-
-def _cell_text(cell: MatrixCell) -> str:
-    """Write "−9.4 worse"; the difference alone for a row that is not judged."""
-    against = cell.against
-    text = "" if against is None else _signed(against.difference, 1)
-    word = "" if cell.row.stands else cell.word
-    return " ".join(filter(None, (text, word)))
+    for group in shown.groups:
+        for row in group.rows:
+            name = f"{row.name} ({group.stands})" if group.stands else row.name
+            claimed = f"{row.claimed}, {row.of}" if row.of else row.claimed
+            cells = [f"{cell.text} {cell.word}".strip() if cell else "" for cell in row.cells]
+            lines.append([name, claimed, *cells])
+    scores = [f"{one.text}, {plural(one.seeds, 'seed')}" for one in shown.scores]
+    lines.append([f"{shown.baseline}, score", "", *scores])
+    return grid(["method", "paper says (STS, BERT-base)", *shown.columns], lines)
 
 
 class OpenCell(NamedTuple):
@@ -148,9 +168,12 @@ class OpenCell(NamedTuple):
     command: str
 
 
-def open_cells(board: Board, matrix: Matrix, anchors: Mapping[RowPlace, str]) -> list[OpenCell]:
-    """Return what each cell of the matrix opens."""
-    opened = []
+def open_cells(board: Board, anchors: Mapping[RowPlace, str]) -> list[OpenCell]:
+    """Return what each cell of the matrix opens; nothing for a board without one."""
+    opened: list[OpenCell] = []
+    matrix = board.matrix
+    if matrix is None:
+        return opened
     for row in matrix.rows:
         for cell, base in zip(row.cells, matrix.baseline.cells, strict=True):
             if cell is not None and base is not None:

@@ -12,6 +12,7 @@ from bench.base.grid import Grid, GridCell, GridColumn, grid, indented
 from bench.base.text import format_duration, value_text
 from bench.board.addresses import link, method_file
 from bench.board.board import Board, MethodDescription
+from bench.board.pages.claims import claims_of_method
 from bench.board.pages.drawings import cosine_ridges, learning_curve
 from bench.board.pages.engine import render_template
 from bench.board.pages.links import minus, run_link
@@ -23,7 +24,7 @@ from bench.compare.docstrings import Block, blocks, spans
 from bench.compare.formatting import heads
 from bench.compare.forms.scores import score_grid
 from bench.compare.statistics.table import Row, Table
-from bench.compare.words.names import setting_words
+from bench.compare.words.names import row_name, setting_words
 from bench.papers import papers
 from bench.papers.names import printed_name
 from bench.records.run import Run
@@ -52,6 +53,7 @@ def render_method(board: Board, method: str) -> str:
         paragraphs=paragraphs(described) if described else [],
         spans=spans,
         value_text=value_text,
+        claims=claims_of_method(board, method),
         tables=method_tables(board, method),
         runs=runs_grid(board, method),
         curve=method_curve(board, method),
@@ -83,7 +85,10 @@ def method_tables(board: Board, method: str) -> list[tuple[Table, Grid]]:
     """Lay out the rows of the method, one table for each suite and protocol. Each row links to its
     table."""
     groups: dict[tuple[object, ...], list[tuple[str, Table, Row]]] = {}
-    for shown, row in board.rows:
+    shown_tables = [
+        (page.shown, row) for page in board.page_tables for row in page.shown.table.rows
+    ]
+    for shown, row in shown_tables:
         if row.method == method:
             table = shown.table
             groups.setdefault(
@@ -127,12 +132,13 @@ def _linked(table: Grid, addresses: Sequence[str]) -> Grid:
 
 
 def method_curve(board: Board, method: str) -> dict[str, Any] | None:
-    """Draw the learning curve of the method's first run that has one, with the run's id."""
-    for run in runs_of(board, method):
-        if run.record.run_id not in board.senders:
-            curve = learning_curve(run)
+    """Draw the learning curves of the method's first row that has some, with its first run."""
+    by_id = {run.record.run_id: run for run in board.runs}
+    for shown, row in board.rows:
+        if row.method == method and not shown.table.sender:
+            curve = learning_curve([by_id[run] for run in row.runs])
             if curve is not None:
-                return curve | {"run": run.record.run_id}
+                return curve | {"run": row.runs[0], "of": row_name(row, shown.table)}
     return None
 
 

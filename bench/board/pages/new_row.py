@@ -1,40 +1,79 @@
-"""The row that a row of another method is run like."""
+"""The command whose row stands beside those of a board's main table."""
 
 from __future__ import annotations
 
-from bench.board.addresses import run_file
+import shlex
+import tomllib
+from typing import Any
+
+from bench.base.text import value_text
 from bench.board.board import Board
-from bench.compare.statistics.table import Row, Table
-from bench.records.names import PLAN
+from bench.board.repeat import plan_text
+from bench.compare.statistics.table import Row
+from bench.compare.words.finding import main_table
+from bench.records.run import Run
+
+SHARED = ("batch_size", "max_seq_length", "eval_steps", "select_on")
+"""Recipe values that the command sets if all trained rows of the main table have the same."""
+SEEDS = "1-5"
+FILE = "FILE.py"
+FOLDER = "mine/runs"
+"""The runs of a copy of the version, which a reader adds runs to."""
 
 
-def plan_to_copy(board: Board) -> str:
-    """Return the path below the version of the plan that a row of another method copies, of the
-    largest table of trained rows.
-    """
-    first, *_ = row_to_copy(board, largest_table(board)).runs
-    return run_file(first, PLAN)
+def command_for_row(board: Board) -> str:
+    """Return the command that trains the method of ``FILE`` as the main table's rows were trained:
+    on the same suites, backbone, text, length, precision and batch; "" if they have no plan."""
+    table = main_table([shown.table for shown in board.tables])
+    if table is None:
+        return ""
+    by_id = {run.record.run_id: run for run in board.runs}
+    trained = [row for row in table.rows if by_id[row.runs[0]].record.training is not None]
+    if not trained:
+        return ""
+    plan = _plan_of(by_id[_row_to_copy(trained).runs[0]])
+    if not plan:
+        return ""
+    words = ["bench", "run", FILE, "--seeds", SEEDS]
+    for option, value in (
+        ("--suite", plan.get("suites")),
+        ("--setting", plan.get("setting")),
+        ("--backbone", plan.get("backbones")),
+        ("--corpus", plan.get("corpus")),
+        ("--budget", plan.get("budget")),
+        ("--precision", plan.get("precision")),
+    ):
+        if value:
+            words += [option, value if isinstance(value, str) else ",".join(value)]
+    for key, value in _shared_values(trained, by_id).items():
+        words += ["--set", f"{key}={value}"]
+    return shlex.join([*words, "--runs", FOLDER])
 
 
-def largest_table(board: Board) -> Table:
-    """Return the publisher's table with the most rows, the first of equals; one with trained rows
-    if there is any."""
-    tables = [shown.table for shown in board.tables if not shown.table.sender]
-    trained = [table for table in tables if any(has_training(board, row) for row in table.rows)]
-    choice = trained or tables or [shown.table for shown in board.tables]
-    return max(choice, key=lambda table: len(table.rows))
-
-
-def row_to_copy(board: Board, table: Table) -> Row:
-    """Return the row to copy seeds and training from: the baseline if it is trained, else the
-    trained row of most seeds."""
-    trained = [row for row in table.rows if has_training(board, row)]
+def _row_to_copy(trained: list[Row]) -> Row:
+    """Return the baseline if it is trained, else the row of most seeds."""
     for row in trained:
         if row.is_baseline:
             return row
-    return max(trained or table.rows, key=lambda row: len(row.runs))
+    return max(trained, key=lambda row: len(row.runs))
 
 
-def has_training(board: Board, row: Row) -> bool:
-    """Say if something was trained for a row."""
-    return board.records[row.runs[0]].training is not None
+def _plan_of(run: Run) -> dict[str, Any]:
+    """Return the first run of the plan beside a run; {} if it cannot be read."""
+    try:
+        planned = tomllib.loads(plan_text(run)).get("run", [])
+    except (ValueError, RecursionError):
+        return {}
+    is_table = isinstance(planned, list) and planned and isinstance(planned[0], dict)
+    return planned[0] if is_table else {}
+
+
+def _shared_values(trained: list[Row], by_id: dict[str, Run]) -> dict[str, str]:
+    """Return the values of ``SHARED`` that are the same in every trained row."""
+    recipes = [by_id[row.runs[0]].record.recipe for row in trained]
+    shared = {}
+    for key in SHARED:
+        values = {value_text(recipe[key].value) if key in recipe else "" for recipe in recipes}
+        if len(values) == 1 and (value := values.pop()):
+            shared[key] = value
+    return shared

@@ -8,7 +8,6 @@ from typing import Any
 from markupsafe import Markup
 
 from bench.base.foreign_text import make_visible
-from bench.base.text import value_text
 from bench.board.board import Board
 from bench.board.pages.citations import row_citations
 from bench.board.pages.links import run_link
@@ -23,7 +22,7 @@ from bench.records.run import Run
 def panel_data(board: Board) -> dict[str, Any]:
     """Return the tables as in tables.json, with facts on each run and each row.
 
-    A run has its seed, sender and files; a row its command and recipe. A row is found by its first
+    A run has its seed, sender and files; a row its command. A row is found by its first
     run; if several rows begin with it, the one with most seeds is.
     """
     rows: dict[str, Row] = {}
@@ -59,17 +58,13 @@ def _run(board: Board, run: Run) -> dict[str, Any]:
 
 
 def _row(board: Board, row: Row) -> dict[str, Any]:
-    """Return the command that makes a row again, and the recipe values."""
+    """Return the command that makes a row again."""
     by_id = {run.record.run_id: run for run in board.runs}
     runs = [by_id[run_id] for run_id in row.runs]
     command = repeat(runs)
-    recipe = {}
-    for key, entry in runs[0].record.recipe.items():
-        recipe[make_visible(key)] = make_visible(value_text(entry.value))
     return {
         "command": make_visible(command, limit=None),
         "repeatable": command != NOT_REPEATABLE,
-        "recipe": recipe,
     }
 
 

@@ -3,7 +3,7 @@ trials of its searches."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bench.base.grid import Grid, GridCell, GridColumn, grid
@@ -15,21 +15,25 @@ from bench.method.recipe_files import Entry
 from bench.records.searches import RECIPE, Search, best_trial, expected_best
 
 
-def recipe_grids(described: MethodDescription) -> list[tuple[str, Grid]]:
-    """Return for each setting its title, and a line for each value from one source."""
+def recipe_grids(described: MethodDescription) -> list[tuple[str, Grid, Grid]]:
+    """Return for each setting its title, and a line for each value from one source; then a line
+    for each fact that a source states and that no value sets."""
     by_setting: dict[str, list[Entry]] = {}
     for entry in described.file.recipes:
         by_setting.setdefault(entry.setting, []).append(entry)
     grids = []
     for setting, entries in by_setting.items():
         entries.sort(key=lambda entry: entry.backbone == "builtin")
-        grids.append((setting_words(setting), recipe_grid(entries)))
+        values = recipe_grid(entries, recipe_lines)
+        grids.append((setting_words(setting), values, recipe_grid(entries, stated_lines)))
     return grids
 
 
-def recipe_grid(entries: Sequence[Entry]) -> Grid:
-    """List the values of some recipes, with the recipes that have them and their sources."""
-    lines_of = [(_recipe_name(entry), recipe_lines(entry)) for entry in entries]
+def recipe_grid(
+    entries: Sequence[Entry], read: Callable[[Entry], Mapping[str, tuple[str, str]]]
+) -> Grid:
+    """List what is read of some recipes, with the recipes that have it and its sources."""
+    lines_of = [(_recipe_name(entry), read(entry)) for entry in entries]
     keys = dict.fromkeys(key for _, lines in lines_of for key in lines)
     groups: dict[tuple[str, str, str], list[str]] = {}
     for key in keys:
@@ -50,8 +54,7 @@ def _recipe_name(entry: Entry) -> str:
 
 
 def recipe_lines(entry: Entry) -> dict[str, tuple[str, str]]:
-    """Return name -> (value, source) for the values of a recipe, then for facts of its source that
-    are no values."""
+    """Return name -> (value, source) for the values of a recipe, and its note."""
     lines = {"corpus": (entry.corpus, "")} if entry.corpus else {}
     lines |= {key: _sourced(value) for key, value in entry.values.items()}
     if entry.expect:
@@ -59,10 +62,14 @@ def recipe_lines(entry: Entry) -> dict[str, tuple[str, str]]:
             f"{entry.expect['value']:.2f}",
             str(entry.expect.get("source", "")),
         )
-    lines |= {f"{key} (stated)": _sourced(value) for key, value in entry.facts.items()}
     if entry.note:
         lines["note"] = (entry.note, "")
     return lines
+
+
+def stated_lines(entry: Entry) -> dict[str, tuple[str, str]]:
+    """Return name -> (value, source) for facts of a recipe's source that no value sets."""
+    return {key: _sourced(value) for key, value in entry.facts.items()}
 
 
 def _sourced(value: Any) -> tuple[str, str]:

@@ -28,7 +28,14 @@ from bench.board.publish.index import index_files
 from bench.board.publish.searches import find_searches
 from bench.board.publish.suites import own_data_lines
 from bench.board.publish.version_files import version_files
-from bench.board.publish.versions import PLANS, Version, refuse_altered, seal, versions
+from bench.board.publish.versions import (
+    PLANS,
+    Version,
+    docs_beside,
+    refuse_altered,
+    seal,
+    versions,
+)
 from bench.compare.forms.data import table_data
 from bench.data.sets import DataFolder
 from bench.method.budget import canonical_budget
@@ -157,7 +164,7 @@ def _version_texts(options: PublishOptions, last: Version | None, out: Path) -> 
         main_budget=canonical_budget(main_budget) if main_budget else "",
         predictions=predictions,
         address=address,
-        docs=options.docs or "",
+        docs=options.docs or docs_beside(out),
         plan=_read_plan(out / PLANS / f"{name}.md"),
         plugins=options.plugins,
     )

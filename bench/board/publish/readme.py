@@ -17,10 +17,10 @@ from bench.base.text import plural, slug
 from bench.board.addresses import link, search_file
 from bench.board.board import PREVIEW, Board
 from bench.board.figures import Figure
-from bench.board.pages.claims import claims_grids
+from bench.board.pages.claims import ClaimGrids
 from bench.board.pages.engine import TEMPLATES
-from bench.board.pages.gain_sizes import gain_sizes_grid
-from bench.board.pages.matrix import matrix_grid
+from bench.board.pages.gain_sizes import GainSizes
+from bench.board.pages.matrix import ShownMatrix, matrix_grid, shown_matrix
 from bench.board.pages.small_grids import changes_grid
 from bench.board.publish.versions import Version
 from bench.compare.forms.scores import score_grid
@@ -64,22 +64,34 @@ def counted(board: Board | Version) -> str:
 
 
 def table_grid(board: Board, table: Table) -> Grid:
-    """Lay out a table; the finding of the main one stands above all of them."""
+    """Lay out a table without its single tasks, which its CSV file has. The finding of the main one
+    stands above all of them."""
     laid_out = score_grid(table, board.rows_for_scale(table))
-    if table is main_table([shown.table for shown in board.tables]):
-        return replace(laid_out, lead="")
-    return laid_out
+    tasks = set(table.columns[:-1]) if table.head else set()
+    kept = [i for i, column in enumerate(laid_out.columns) if column.name not in tasks]
+    rows = [replace(row, cells=tuple(row[i] for i in kept)) for row in laid_out.rows]
+    columns = tuple(laid_out.columns[i] for i in kept)
+    is_main = table is main_table([shown.table for shown in board.tables])
+    lead = "" if is_main else laid_out.lead
+    return replace(laid_out, columns=columns, rows=tuple(rows), lead=lead)
 
 
-def versions_readme(**values: Any) -> str:
-    """Write the README of all versions."""
-    return _templates().get_template("versions.md").render(**values)
+def versions_readme(matrix: ShownMatrix | None, **values: Any) -> str:
+    """Write the README of all versions, with the matrix of the newest one."""
+    laid_out = None if matrix is None else matrix_grid(matrix)
+    return _templates().get_template("versions.md").render(matrix=laid_out, **values)
 
 
-def version_readme(board: Board, figures: Sequence[Figure] = ()) -> str:
+def version_readme(
+    board: Board,
+    figures: Sequence[Figure] = (),
+    claims: ClaimGrids | None = None,
+    sizes: GainSizes | None = None,
+) -> str:
     """Write the README of a version: all of it. It links only to the main page, because code hosts
     show HTML as source."""
     template = _templates().get_template("version.md")
+    matrix = shown_matrix(board)
     return template.render(
         board=board,
         preview=PREVIEW,
@@ -87,8 +99,8 @@ def version_readme(board: Board, figures: Sequence[Figure] = ()) -> str:
         main=main_table([shown.table for shown in board.tables]),
         figures=figures,
         changes=changes_grid(board),
-        matrix=matrix_grid(board.matrix) if board.matrix else None,
-        claims=claims_grids(board),
-        gain_sizes=gain_sizes_grid(board),
+        matrix=None if matrix is None else matrix_grid(matrix),
+        claims=claims,
+        gain_sizes=sizes,
         printed=[(paper, number, papers()[paper].citation) for paper, number in tables()],
     )

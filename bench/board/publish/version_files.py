@@ -8,13 +8,19 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
+import msgspec
+
 from bench.base.grid import csv_lines
 from bench.base.text import slug
 from bench.board.addresses import method_page, run_file, search_file
 from bench.board.board import Board
 from bench.board.figures import Figure
 from bench.board.pages.board import render_board
+from bench.board.pages.claims import claims_grids
 from bench.board.pages.engine import ASSETS, TEMPLATES
+from bench.board.pages.gain_sizes import gain_sizes
+from bench.board.pages.matrix import shown_matrix
+from bench.board.pages.matrix_picture import matrix_pictures
 from bench.board.pages.method_page import render_method
 from bench.board.pages.run_page import render_run
 from bench.board.publish.readme import version_readme
@@ -38,13 +44,18 @@ def version_files(board: Board, figures: Sequence[Figure]) -> dict[str, bytes]:
     for figure in figures:
         texts[f"figures/{figure.name}.svg"] = figure.svg
         texts[f"figures/{figure.name}.csv"] = figure.csv
-    texts["README.md"] = version_readme(board, figures)
-    texts["index.html"] = render_board(board, figures)
+    shown = shown_matrix(board)
+    drawn = matrix_pictures(shown) if shown else {}
+    claims, sizes = claims_grids(board), gain_sizes(board)
+    texts["README.md"] = version_readme(board, figures, claims, sizes)
+    texts["index.html"] = render_board(board, figures, claims, sizes)
     for run in board.paged:
         texts[run_file(run.record.run_id, "index.html")] = render_run(board, run)
     for method in board.methods:
         texts[method_page(method)] = render_method(board, method)
     files = {path: text.encode() for path, text in texts.items()}
+    for name, picture in drawn.items():
+        files[name] = picture
     for name in ASSETS:
         files[f"assets/{name}"] = (TEMPLATES / name).read_bytes()
     for search in board.searches:
@@ -88,6 +99,7 @@ def board_json(board: Board) -> str:
         "made": board.made,
         "changes": changes,
         **{name: address for name, address in addresses.items() if address},
+        "matrix": msgspec.to_builtins(shown_matrix(board)),
     }
     return json.dumps(content, allow_nan=False, separators=(",", ":")) + "\n"
 

@@ -19,6 +19,8 @@ from msgspec import Struct
 from bench.base.errors import BenchError, DataDamaged, one_line
 from bench.base.hashes import file_sha256
 from bench.base.reading import TABLES_BYTES, read_plain_file
+from bench.board.pages.links import BESIDE
+from bench.board.pages.matrix import ShownMatrix
 from bench.board.verify import check_manifest
 from bench.board.verify.findings import RunReport
 from bench.records.packed import MANIFEST, NAME
@@ -32,6 +34,8 @@ PLAN = "plan.md"
 """The plan in a version: the question of the comparison, written before the runs."""
 PLANS = "plans"
 """The folder of plans next to the versions: plans/vN.md."""
+DOCS = ("README", "claims", "read-a-leaderboard", "statistics")
+"""Pages of the documentation that the pages of versions link to."""
 _NAME = re.compile(r"v([1-9][0-9]{0,8})")
 
 
@@ -68,6 +72,10 @@ class Version(Struct):
     judged: Judged | None = None
     # the address of the folder of all versions, with a slash at its end; "" if none was given
     address: str = ""
+    # the address of the documentation; "" if none was known
+    docs: str = ""
+    # None: it has none, or was published before there was one
+    matrix: ShownMatrix | None = None
     folder: Path = Path()
 
     @property
@@ -138,6 +146,14 @@ def main_budget_of(runs: Sequence[Run]) -> str:
         return read_version(folder.parent).main_budget
     except DataDamaged:  # no version, or somebody's own tables.json
         return ""
+
+
+def docs_beside(out: Path) -> str:
+    """Return the address of the documentation from the folder of all versions, if that lies in a
+    clone of this project; else ""."""
+    docs = (out / BESIDE).parent
+    there = all((docs / f"{page}.md").is_file() for page in DOCS)
+    return BESIDE if there else ""
 
 
 def check_versions(out: Path) -> list[RunReport]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bench.base import devices
 from bench.base.errors import BenchError
+from bench.board.publish.errata import find_checkout
 from bench.board.publish.versions import version_folders
 from bench.board.verify import More, check_manifest, fetch_predictions, runs_below, verify_run
 from bench.board.verify.findings import RunReport
@@ -27,7 +28,7 @@ def find_folders(places: Sequence[str], store: RunsFolder) -> Iterator[Path]:
     """Yield the folder of each place: of a run, of runs, or of a published version; without a
     place, the runs folder.
 
-    Raises UnknownName for anything else.
+    Raises UnknownName for anything else, BenchError for a version that has left the tree.
     """
     for place in places or (str(store.path),):
         if not places or Path(place).is_dir():
@@ -35,7 +36,20 @@ def find_folders(places: Sequence[str], store: RunsFolder) -> Iterator[Path]:
         elif (PUBLISHED / place).is_dir():
             yield PUBLISHED / place
         else:
+            check_in_tree(Path(place))
             yield from (file.parent for file in store.record_files(place))
+
+
+def check_in_tree(version: Path) -> None:
+    """Raise BenchError for a version that has left the tree: the errata name its commit."""
+    for folder in (version.parent, PUBLISHED):
+        found = find_checkout(folder, version.name)
+        if found is not None:
+            commit, command = found
+            raise BenchError(
+                f"{folder / version.name} is no longer in the tree; commit {commit} has it",
+                f"{command}, and there: bench verify leaderboards/{version.name}",
+            )
 
 
 def verify_folders(

@@ -50,7 +50,7 @@ def _data_difference(score: Score, record: RunRecord, data: DataFolder | None) -
     if expected not in (None, recorded):
         return "the recorded hash is not that of this data set"
     if score.suite == OWN:
-        raise NotChecked("a file of somebody's own, of which bench has no hash")
+        raise NotChecked("a file that somebody added: bench has no hash for it")
     if data is None and expected is None:
         raise NotChecked("bench has no hash of this set; add --data DIR")
     if data is None:

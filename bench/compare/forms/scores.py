@@ -16,11 +16,10 @@ from bench.compare.formatting import score, signed_number, spread, with_interval
 from bench.compare.statistics.table import Cell, Row, RowCost, Table
 from bench.compare.trained_with import value_names
 from bench.compare.words.finding import comparison_of, table_finding, verdict_word
-from bench.compare.words.legend import legend
+from bench.compare.words.legend import EQUAL_WITHIN, legend
 from bench.compare.words.names import level_words, row_name, table_name, versus
 from bench.compare.words.notes import note_lines
 
-EQUAL_WITHIN = "equal within"
 BYTES = "bytes"
 NUMBERS = (EQUAL_WITHIN, BYTES, "params", "train", "tuning", "memory")
 """Columns with a number of a row that is no score; one without any number is left out."""
@@ -170,12 +169,13 @@ def number_texts(row: Row) -> dict[str, tuple[str, float | None]]:
 
 
 def _parameters(cost: RowCost) -> str:
-    """Write the trained parameters and, if they are not all, their share: "98.6k (1.8 %)"."""
+    """Write the trained parameters and their share of the model: "98.6k (1.8 %)"."""
     trained, total = cost.trainable_parameters, cost.total_parameters
     text = short_count(trained)
-    if not trained or not total or trained >= total:
+    if trained is None or not total:
         return text
-    return f"{text} ({100 * trained / total:.2g} %)"
+    share = 100 * min(trained / total, 1.0)
+    return f"{text} ({share:.0f} %)" if share >= 10 else f"{text} ({share:.2g} %)"
 
 
 def beside_names(table: Table) -> list[str]:

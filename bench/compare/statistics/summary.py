@@ -151,6 +151,9 @@ def _table(
 
     grouped = group_rows([record for record, _ in scored])
     rows = [_row(row_runs, columns, by_run) for row_runs in grouped]
+    if setting == "none":  # every row is a finished encoder, which its own name tells best
+        encoders = [row_runs.runs[0].evaluated_as for row_runs in grouped]
+        rows = [replace(row, model=name) for row, name in zip(rows, encoders, strict=True)]
     if any(SMALLER & record.recipe.keys() for record, _ in scored):
         sizes = [_vector_bytes(row_runs.runs[0]) for row_runs in grouped]
         rows = [replace(row, vector_bytes=size) for row, size in zip(rows, sizes, strict=True)]

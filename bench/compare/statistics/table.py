@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from bench.base.text import with_variant
 from bench.compare.statistics.rows import Differs
 
 AVERAGE = "Avg."
@@ -207,7 +208,8 @@ class Row:
     ahead: tuple[str, ...] = ()
     # the source of its values: "paper", "recipe", "tuned: 12 trials"; "" if nothing is trained
     values: str = ""
-    # the name of an evaluated object or of vectors, which is shown as the method
+    # the name of an evaluated object or of vectors, or of any finished encoder in a table of them,
+    # which is shown as the method
     model: str = ""
     # bytes of a vector, in a table of which some row has smaller ones than its encoder gives
     vector_bytes: int | None = None
@@ -219,7 +221,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        return f"{self.label}+{self.variant}" if self.variant else self.label
+        return with_variant(self.label, self.variant)
 
 
 def place_of(row: Row) -> tuple[object, ...]:

@@ -27,6 +27,8 @@ MOST_NAMED = 6
 """Rows that a sentence names; of more it says how many there are."""
 FEWEST_CANDIDATES = 3
 """Tested rows from which on it is worth saying that several may be the best."""
+MOST_CANDIDATES = 4
+"""Rows that may be the best and are named; of more the table says which they are."""
 
 SEEDS = {1: "one seed", 2: "two seeds"}
 
@@ -135,14 +137,16 @@ def _sentence_of_one(row: Row, table: Table) -> str:
 
 
 def _candidates_sentence(table: Table) -> str:
-    """Write "3 rows may be the best: A, B and C." or "A is the best of 7 tested rows."."""
+    """Write "3 rows may be the best: A, B and C.", "11 rows may be the best." or "A is the best of
+    7 tested rows."."""
     best = best_rows(table)
     tested = table.tested.rows if table.tested else 0
     if len(best) == 1:
         return f"{row_name(best[0], table)} is the best of {plural(tested, 'tested row')}."
+    if len(best) > MOST_CANDIDATES:
+        return f"{len(best)} rows may be the best."
     if best and tested >= FEWEST_CANDIDATES:
-        names = list_names(row_names(best, table), MOST_NAMED)
-        return f"{len(best)} rows may be the best: {names}."
+        return f"{len(best)} rows may be the best: {list_names(row_names(best, table))}."
     return ""
 
 

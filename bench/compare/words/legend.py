@@ -5,6 +5,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
+from bench.base.grid import MAY_BE_BEST
+from bench.base.text import list_names
+from bench.compare.formatting import metric_words
 from bench.compare.statistics.table import (
     FOR_COMPARISON,
     FOR_SCALE,
@@ -12,10 +15,10 @@ from bench.compare.statistics.table import (
     NOT_TRAINED,
     Table,
 )
-from bench.compare.words.finding import best_rows, verdict_of
-from bench.compare.words.names import baseline_name
+from bench.compare.words.finding import NOT_TESTED, best_rows, verdict_of
+from bench.compare.words.names import baseline_name, level_words
+from bench.records.names import OWN_DATA
 
-MAY_BE_BEST = "may be the best"
 RIGHT = (
     "in about 94 of 100 tables like this all verdicts and marks are right, if rows of few seeds "
     "spread like the others"
@@ -23,12 +26,46 @@ RIGHT = (
 """How often all that a table says is true; docs/statistics.md has the simulation behind it, and
 worlds in which it is less."""
 
-STANDS_FOR = {
-    NOT_TRAINED: "the 95 % interval of the row minus its untrained start does not lie above zero",
+EQUAL_WITHIN = "equal within"
+OWN_INTERVAL = "±"
+MEANS = {
+    "better, worse": "the interval of the difference leaves zero out. It is wider than 95 % where "
+    "several rows are compared at once",
+    INCONCLUSIVE: 'the data cannot tell, which is not "equal"',
+    NOT_TESTED: "fewer than three seeds, or no predictions",
+    NOT_TRAINED: "the 95 % interval of the row minus its untrained start does not lie above zero; "
+    "nothing is said of its method",
     FOR_COMPARISON: "no question names the row; it has no verdict and no place in the finding",
     FOR_SCALE: "nothing was trained or fitted here; the row has no verdict",
+    MAY_BE_BEST: "no other row is known to be better",
+    EQUAL_WITHIN: "the margin within which the row equals the baseline at 5 %, each by itself (two "
+    "one-sided tests)",
+    OWN_INTERVAL: "95 % interval of a row's own mean, not of a difference",
 }
-"""What a row stands for that is not judged."""
+"""Each word and sign of a table, and what it means: terminal, pages and docs say it from here."""
+HOW_TO_READ = {
+    "the headline": "is computed from the verdicts of one table and holds there alone: another "
+    "setting, backbone or suite has its own",
+    "the difference": "from the baseline is the answer for a row. It has less noise than two "
+    "scores, so do not compare scores by eye",
+    **MEANS,
+    "seeds": "with fewer than three, nothing is known of the noise of training",
+    "single tasks": "are shown, and not tested",
+    "the notes": "name rows that were trained or scored unlike the others: they answer another "
+    "question",
+    "every number": "is a link to its run: every seed, its record, the command that repeats it",
+}
+"""What a reader needs in two minutes, in order. docs/read-a-leaderboard.md has the same table."""
+
+
+def legend_line(table: Table) -> str:
+    """Return the one line that stands above a table on a page, without a full stop."""
+    if not table.comparisons:
+        return f"{OWN_INTERVAL}: {MEANS[OWN_INTERVAL]}"
+    level = level_words(table).strip("[]").replace("CI", "interval")
+    with_interval = f", with its {level}" if level else ""
+    shaded = f"; shaded: {MAY_BE_BEST}" if best_rows(table) else ""
+    return f"Difference from {baseline_name(table)} in points{with_interval}{shaded}"
 
 
 def legend(table: Table, candidate: str = "◆") -> Iterator[str]:
@@ -36,19 +73,17 @@ def legend(table: Table, candidate: str = "◆") -> Iterator[str]:
 
     ``candidate``: how a form marks a row that may be the best.
     """
+    if table.suite == OWN_DATA:
+        yield f"{list_names(table.columns)}: {metric_words(table)}"
     if best_rows(table):
         yield f"{candidate}: {MAY_BE_BEST}"
     if any(verdict_of(row) == INCONCLUSIVE for row in table.rows):
-        yield 'inconclusive: the data cannot tell, which is not "equal"'
+        yield f"{INCONCLUSIVE}: {MEANS[INCONCLUSIVE]}"
     if table.has_verdicts:
-        yield (
-            f"equal within: the margin within which the row equals {baseline_name(table)} at 5 %, "
-            "each by itself (two one-sided tests)"
-        )
+        yield f"{EQUAL_WITHIN}: {MEANS[EQUAL_WITHIN]}"
     cells = [cell for row in table.rows for cell in row.cells]
     if any(cell is not None and cell.spread for cell in cells):
-        compare = "; compare rows by the difference" if table.comparisons else ""
-        yield f"±: 95 % interval of a row's own mean{compare}"
+        yield f"{OWN_INTERVAL}: {MEANS[OWN_INTERVAL]}"
     if table.tested is not None:
         rule = "Holm" if table.has_verdicts else "Hsu"
         count = table.tested.comparisons
@@ -62,9 +97,9 @@ def legend(table: Table, candidate: str = "◆") -> Iterator[str]:
         middle = " (median)" if len(effects) > 1 else ""
         size = f"{statistics.median(effects):.1f} points{middle}"
         yield f"the smallest difference this table would usually detect is {size}"
-    for word, meaning in STANDS_FOR.items():
+    for word in (NOT_TRAINED, FOR_COMPARISON, FOR_SCALE):
         if any(row.stands == word for row in table.rows):
-            yield f"{word}: {meaning}"
+            yield f"{word}: {MEANS[word]}"
     yield from _columns(table)
 
 

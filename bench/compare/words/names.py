@@ -9,13 +9,20 @@ from bench.compare.statistics.rows import SENDER
 from bench.compare.statistics.table import AVERAGE, Row, Table, place_of
 from bench.compare.statistics.terms import CORPUS
 from bench.papers.names import printed_name
-from bench.records.names import RAW, text_of
+from bench.records.names import OWN_DATA, RAW, text_of
+from bench.records.record import VECTOR_PRECISION
 from bench.records.value_sources import TUNED
 
 SEVERAL = "several backbones"
 """The word for the backbone of a table without one."""
 
-SUITES = {"sts": "STS", "sts-multi": "multilingual STS", "cxc": "CxC", "mteb": "MTEB"}
+SUITES = {
+    "sts": "STS",
+    "sts-multi": "multilingual STS",
+    "cxc": "CxC",
+    "mteb": "MTEB",
+    OWN_DATA: "own files",
+}
 """Suites as papers write them; another one is written as in commands."""
 
 BUILTIN = "builtin"
@@ -67,8 +74,10 @@ def row_details(row: Row, table: Table) -> str:
 
 
 def _difference(key: str, value: str, namesakes: Sequence[Row]) -> str:
-    """Return "temperature 0.1"; of a training text its name, without a file's suffix if no other
-    row needs it."""
+    """Return "temperature 0.1"; "int8", which says what it is; of a training text its name, without
+    a file's suffix if no other row needs it."""
+    if key == VECTOR_PRECISION:
+        return value
     if key != CORPUS:
         return f"{key} {value}"
     short = short_text(value)
@@ -193,12 +202,12 @@ def setting_words(setting: str | None) -> str:
 
 def text_words(protocol: str) -> str:
     """Return " (raw texts)" for a protocol of raw texts, " (without 4 tokens)" for shortened ones,
-    " (1a2b3c4d)" for a user's file, else "".
+    else "", also for a user's file.
     """
     text = text_of(protocol)
     if text == RAW:
         return " (raw texts)"
-    return f" ({text.replace('-', ' ')})" if text else ""
+    return f" ({text.replace('-', ' ')})" if text.startswith("without-") else ""
 
 
 def budget_words(budget: str) -> str:

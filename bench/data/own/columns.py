@@ -74,15 +74,25 @@ def find_kind(own: OwnFile, there: Sequence[str]) -> str:
     if own.kind:
         return own.kind
     named = own.columns or there
-    if _first_of(RATING, named) or (len(own.columns) == 3 and not _first_of(LABEL, named)):
+    if first_of(RATING, named) or (len(own.columns) == 3 and not first_of(LABEL, named)):
         return PAIRS
-    if not own.columns and not _first_of(LABEL, there):
+    if not own.columns and all(first_of(one, there) for one in (QUERY, DOCUMENT, RELEVANCE)):
+        raise BenchError(
+            f"{own.path} has queries, documents and their relevance",
+            f"--suite {RETRIEVAL}:{own.path}",
+        )
+    if not own.columns and not first_of(LABEL, there):
         raise BenchError(
             f"{own.path}: its first line names the columns "
             f"{', '.join(name[:30] for name in there)}; "
             "none is known",
             "write a first line with names (sentence1, sentence2, score), or name the columns: "
             f"{EXAMPLE}",
+        )
+    if first_of(FIRST, named) and first_of(SECOND, named):
+        raise BenchError(
+            f"{own.path} has labels: they may be ratings of pairs, or classes to predict",
+            f"--suite {PAIRS}:{own.path}, or --suite {CLASSIFICATION}:{own.path}",
         )
     raise BenchError(
         f"{own.path} has labels: they may be classes to predict, or to find by clustering",
@@ -96,8 +106,8 @@ def choose_columns(own: OwnFile, there: Sequence[str]) -> FileColumns:
     Raises BenchError, with the columns that the file has, if one is missing, or if one would be
     left out that may be meant.
     """
-    split = _first_of(SPLIT, there)
-    subset = _first_of(SUBSET, there)
+    split = first_of(SPLIT, there)
+    subset = first_of(SUBSET, there)
     if own.columns:
         _check_named(own, there)
         *texts, answer = own.columns
@@ -112,18 +122,18 @@ def _find_texts_and_answer(own: OwnFile, there: Sequence[str]) -> tuple[tuple[st
 
     Raises BenchError if one is missing.
     """
-    first = _first_of(FIRST, there)
-    second = _first_of(SECOND, there)
-    text = _first_of(TEXT, there)
-    label = _first_of(LABEL, there)
+    first = first_of(FIRST, there)
+    second = first_of(SECOND, there)
+    text = first_of(TEXT, there)
+    label = first_of(LABEL, there)
     if own.kind == RETRIEVAL:
-        query, document = _first_of(QUERY, there), _first_of(DOCUMENT, there)
-        relevance = _first_of(RELEVANCE, there) or label
+        query, document = first_of(QUERY, there), first_of(DOCUMENT, there)
+        relevance = first_of(RELEVANCE, there) or label
         if query and document and relevance:
             return (query, document), relevance
         raise _missing(own, there, "columns of queries, documents and relevance")
     if own.kind == PAIRS:
-        rating = _first_of(RATING, there) or label
+        rating = first_of(RATING, there) or label
         if first and second and rating:
             return (first, second), rating
         raise _missing(own, there, "two columns of sentences and one of ratings")
@@ -192,7 +202,7 @@ def _spelling(own: OwnFile, columns: Sequence[str]) -> str:
     return f"--suite {shlex.quote(text)}"
 
 
-def _first_of(known: Sequence[str], there: Sequence[str]) -> str | None:
+def first_of(known: Sequence[str], there: Sequence[str]) -> str | None:
     """Return the file's own name of the first of the ``known`` columns that it has."""
     names = {plain_name(name): name for name in there}
     for name in known:

@@ -245,7 +245,7 @@ def _rating(item: FileItem, scale: tuple[float, float] | None) -> float:
         item.answer,
         item.place,
         "rating",
-        "drop pairs that nobody rated, or name the column of ratings",
+        "write 1 for yes and 0 for no, drop pairs that nobody rated, or name the column of ratings",
     )
     if scale is not None and not scale[0] <= rating <= scale[1]:
         raise DataDamaged(

@@ -25,8 +25,8 @@ KINDS = (PAIRS, CLASSIFICATION, CLUSTERING, RETRIEVAL)
 """The ways to score a file; each is a prefix of ``--suite``."""
 
 EXAMPLE = (
-    "--suite pairs.tsv, --suite pairs.csv:question,answer,rating, or --suite "
-    "classification:reviews.csv:text,stars"
+    "--suite pairs.tsv, --suite pairs.csv:question,answer,rating, --suite "
+    "classification:reviews.csv:text,stars, or --suite retrieval:FOLDER"
 )
 
 

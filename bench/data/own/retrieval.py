@@ -7,7 +7,7 @@ tables; ``qrels`` may be a folder with a file per split, and then ``test`` is sc
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from bench.base.errors import DataDamaged, DataMissing
+from bench.data.own.columns import first_of
 from bench.data.own.items import TEST, read_items, scored_items
 from bench.data.own.naming import OwnFile, stem
 from bench.data.own.rows import FileRow, cell_of, hash_rows, no_rows, read_rows
@@ -29,16 +30,19 @@ QUERIES = "queries"
 CORPUS = "corpus"
 QRELS = "qrels"
 LAYOUT = (
-    "a folder with queries.jsonl (_id, text), corpus.jsonl (_id, title, text) and qrels.tsv "
-    "(query-id, corpus-id, score), or a file with the columns query, document, relevance"
+    "--suite retrieval:FOLDER, with queries.jsonl (_id, text), corpus.jsonl (_id, title, text) and "
+    "qrels.tsv (query-id, corpus-id, score), or --suite retrieval:FILE, with the columns query, "
+    "document and relevance"
 )
-ID = ("id",)
+ID = ("_id",)
 TEXT = ("text",)
 TITLE = "title"
-QUERY_ID = ("queryid", "qid")
-DOCUMENT_ID = ("corpusid", "documentid", "docid", "pid")
+QUERY_ID = ("query-id", "qid")
+DOCUMENT_ID = ("corpus-id", "document-id", "doc-id", "pid")
 RELEVANCE = ("score", "relevance", "label")
-"""Known names, as ``plain_name`` gives them."""
+"""Known names; ``plain_name`` makes those alike that mean the same."""
+MOST_RELEVANT = 1_000_000
+"""The highest relevance: above any scale in use, and small enough that sums hold it."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +187,7 @@ def _find_table(folder: Path, name: str) -> Path:
         if format_of(file) in SUFFIXES and stem(file) == name
     ]
     if not found:
-        raise DataMissing(f"{folder} has no table '{name}'", f"expected {LAYOUT}")
+        raise DataMissing(f"{folder} has no table '{name}'", LAYOUT)
     if len(found) > 1:
         raise DataDamaged(
             f"{folder} has {found[0].name} and {found[1].name}", "keep one of the two"
@@ -199,12 +203,12 @@ def _read_texts(file: Path) -> Iterator[Text]:
     seen: set[str] = set()
     columns: list[str] = []
     for row in read_rows(file):
-        columns = columns or [_column(row, known) for known in (ID, TEXT)]
+        columns = columns or _find_columns(file, row, (ID, TEXT))
         one, text = _id(row, columns[0]), text_of(cell_of(row, columns[1]), row.place, columns[1])
         if one in seen:
             raise DataDamaged(
                 f"{row.place} has the id '{one[:40]}', as a row before it has",
-                "give each row an id of its own",
+                "give each row a different id",
             )
         seen.add(one)
         title = row.cells.get(TITLE)
@@ -218,7 +222,7 @@ def _read_texts(file: Path) -> Iterator[Text]:
 def _read_qrels(file: Path) -> Iterator[Judgement]:
     columns: list[str] = []
     for row in read_rows(file):
-        columns = columns or [_column(row, known) for known in (QUERY_ID, DOCUMENT_ID, RELEVANCE)]
+        columns = columns or _find_columns(file, row, (QUERY_ID, DOCUMENT_ID, RELEVANCE))
         query, document, relevance = columns
         grade = _relevance(cell_of(row, relevance), row.place)
         yield Judgement(row.place, _id(row, query), _id(row, document), grade)
@@ -226,31 +230,40 @@ def _read_qrels(file: Path) -> Iterator[Judgement]:
         raise no_rows(file)
 
 
-def _column(row: FileRow, known: tuple[str, ...]) -> str:
-    """Return the file's own name of a column. Raises DataDamaged if the first row lacks it."""
-    for name in row.cells:
-        if plain_name(name) in known:
-            return name
-    raise DataDamaged(
-        f"{row.place} has the columns {', '.join(name[:30] for name in row.cells)}; expected one "
-        f"called {' or '.join(known)}",
-        f"expected {LAYOUT}",
-    )
+def _find_columns(file: Path, first: FileRow, needed: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return the file's own names of the columns that are needed, each by one of its known names.
+
+    Raises DataDamaged if the first row lacks one.
+    """
+    found = []
+    for known in needed:
+        column = first_of([plain_name(name) for name in known], list(first.cells))
+        if column is None:
+            raise DataDamaged(
+                f"{file}: expected the column {known[0]}; it has "
+                f"{', '.join(name[:30] for name in first.cells)}",
+                LAYOUT,
+            )
+        found.append(column)
+    return found
 
 
 def _id(row: FileRow, column: str) -> str:
     value: Any = cell_of(row, column)
     if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
-        raise DataDamaged(f"{row.place} has the id {shown(value)}", "an id is a text or a number")
+        raise DataDamaged(
+            f"{row.place} has the id {shown(value)}", "write a text or a whole number"
+        )
     return str(value).strip()
 
 
 def _relevance(value: Any, place: str) -> int:
     """Return a whole number from 0. Raises DataDamaged for anything else."""
     number = number_of(value, place, "relevance", "write 0 for a document that is no answer")
-    if number < 0 or number != int(number):
+    if not 0 <= number <= MOST_RELEVANT or number != int(number):
         raise DataDamaged(
-            f"{place} has the relevance {number:g}; expected a whole number from 0",
+            f"{place} has the relevance {number:g}; expected a whole number from 0 to "
+            f"{MOST_RELEVANT:,}",
             "write 0 for a document that is no answer",
         )
     return int(number)

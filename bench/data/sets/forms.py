@@ -103,7 +103,7 @@ def _unknown_text(wanted: DataSet, file: DataFile, path: Path) -> DataMissing:
     return DataMissing(
         f"{wanted.name}: {path} has {says}, but another tokenisation of it, which no protocol "
         "scores",
-        f"replace the file: {wanted.get}; texts of your own are a suite: bench run --suite FILE",
+        f"replace the file: {wanted.get}; your own texts are a suite: bench run --suite FILE",
         wanted.name,
     )
 

@@ -104,7 +104,7 @@ def find_model(
         key = next(iter(values))
         raise BenchError(
             f"--set {key}=...: not for models of kind {plugin.name}, which bench does not build",
-            "--set is for a folder or a model of the hub",
+            f"leave --set {key}=... out",
         )
     backbone = str(own_backbone(plugin.cls))
     return Model(text or backbone, plugin.name, backbone, overrides, plugin)

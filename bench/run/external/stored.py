@@ -131,7 +131,7 @@ class VectorsModel(ObjectModel):
             first = ", ".join(repr(text[:60]) for text in lacking[:3])
             raise BenchError(
                 f"{cls.who} lacks {len(lacking):,} of {len(texts):,} sentences: {first}",
-                "bench evaluate --list-sentences FILE writes every sentence that these suites need",
+                "bench evaluate --list-sentences FILE --suite SUITE writes every sentence of a suite",
             )
         return None
 

@@ -139,7 +139,7 @@ def check_searched_key(key: str, recipe: Recipe, plugin: Plugin, where: str) -> 
     if key in NOT_SEARCHED or key in plugin.cls.places:
         raise BenchError(
             f"recipe key '{key}' {where} cannot be searched: all trials share its value",
-            "--set KEY=VALUE changes it for all trials",
+            f"--set {key}=VALUE gives all trials one value",
         )
 
 

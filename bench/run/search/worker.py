@@ -312,5 +312,5 @@ class PruningReporter:
             if self.trial.should_prune():
                 raise Pruned(f"pruned at step {done}: dev score {fields['dev_score']:.2f}")
 
-    def note(self, text: str) -> None:
-        self.reporter.note(text)
+    def note(self, text: str, *, detail: bool = False) -> None:
+        self.reporter.note(text, detail=detail)

@@ -194,7 +194,7 @@ def check_suite_name(name: str) -> None:
     owner = _suite_with_task(name)
     if owner is not None:
         raise BenchError(f"{name} is a task of the suite {owner}", f"--suite {owner}:{name}")
-    hint = "bench suites; your own data: --suite FILE; your own code: --plugin FILE.py"
+    hint = "bench suites lists them; your own files are suites, too: docs/own-data.md"
     if name.lower() in [point.name for point in method_points()]:
         hint = f"{name.lower()} is a method: bench run {name.lower()}; the suites: bench suites"
     raise UnknownName("suite", name, known, hint=hint)

@@ -125,5 +125,6 @@ def score_rankings(predictions: Arrays, task: str) -> TaskScore:
         "recall@100": predictions["recall"],
         "MAP@100": predictions["average_precision"],
     }
-    means = {name: 100 * float(values_Q.mean()) for name, values_Q in beside.items()}
+    # a version stores numbers in as few bits as hold them, too few for their mean
+    means = {name: 100 * float(values_Q.mean(dtype="f8")) for name, values_Q in beside.items()}
     return TaskScore(100 * float(ndcg_Q.mean()), len(ndcg_Q), detail={BESIDE: means})

@@ -25,7 +25,6 @@ KINDS = [
     "gains",
     "cost",
     "shift",
-    "learning",
     "geometry",
     "spectrum",
     "parameters",

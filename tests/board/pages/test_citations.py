@@ -14,7 +14,7 @@ from msgspec import structs
 
 from bench.board.board import Board, build_board
 from bench.board.pages.board import render_board
-from bench.board.pages.citations import citation_of_run, row_anchors, row_citations
+from bench.board.pages.citations import citation_of_run, row_citations
 from bench.board.pages.links import arxiv_url, docs_link, method_paper_url
 from bench.board.pages.run_page import render_run
 from bench.board.publish.described import with_descriptions
@@ -36,7 +36,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Board:
 
 
 def test_every_row_has_an_address_of_its_own(made: Board) -> None:
-    anchors = row_anchors(made)
+    anchors = made.row_anchors
     rows = sum(len(shown.table.rows) for shown in made.tables)
     assert len(set(anchors.values())) == len(anchors) == rows > 4
     html = render_board(made)
@@ -64,7 +64,7 @@ def test_a_citation_has_the_rows_numbers(made: Board) -> None:
         assert f"year = {{{made.date[:4]}}}" in text
     there = replace(made, address="https://example.org/boards/")
     (first, *_) = row_citations(there, shown)
-    anchor = row_anchors(made)[shown.anchor, 0]
+    anchor = made.row_anchors[shown.anchor, 0]
     assert f"url = {{https://example.org/boards/v1/index.html#{anchor}}}" in first
 
 

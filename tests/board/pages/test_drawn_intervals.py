@@ -64,7 +64,7 @@ def test_every_tested_row_has_the_line_of_its_numbers(made: Board) -> None:
     html = render_board(made)
     HTMLParser(strict=True).parse(html)
     (shown,) = made.tables
-    head = re.search(r'<th scope="col" class="drawn">.*?</th>', html, re.DOTALL)
+    head = re.search(r'<th scope="col" class="interval">.*?</th>', html, re.DOTALL)
     assert head is not None
     ticks = [
         (float(text.replace("−", "-")), float(x))
@@ -76,7 +76,7 @@ def test_every_tested_row_has_the_line_of_its_numbers(made: Board) -> None:
     def value(x: str) -> float:
         return low + (float(x) - at_low) / (at_high - at_low) * (high - low)
 
-    lines = re.findall(r'<td class="drawn">\s*(<svg.*?</svg>)</td>', html, re.DOTALL)
+    lines = re.findall(r'<td class="interval">(<svg.*?</svg>)', html, re.DOTALL)
     assert len(lines) == len(shown.table.rows)
     tested = 0
     for row, svg in zip(shown.table.rows, lines, strict=True):
@@ -106,4 +106,4 @@ def test_no_column_without_a_comparison(tmp_path: Path) -> None:
     runs = [made_run(tmp_path, name, 1) for name in ("a", "b")]
     found = [Run(record=one, folder=tmp_path / one.run_id) for one in runs]
     html = render_board(build_board(found, version="v1", title="T"))
-    assert 'class="drawn"' not in html and "<th scope" in html
+    assert 'class="interval"' not in html and "<th scope" in html

@@ -93,13 +93,14 @@ def test_the_cosines_of_one_run_are_drawn_for_a_method(made) -> None:
     assert "Density of the cosines of STS-B" in page
 
 
-def test_one_curve_is_drawn_for_a_method_and_none_for_a_run(made) -> None:
+def test_every_seed_has_a_line_in_its_method_s_curve_and_a_run_has_none(made) -> None:
     found, _ = made
     page = Parsed(method_page.render_method(found, "promcse"))
-    assert page.tags.count("polyline") == 1
-    drawn = min(run.record.run_id for run in found.runs if run.record.method == "promcse")
-    assert f"STS-B dev against training steps of {drawn} ; the dot is the selected" in page.text
-    assert f"../runs/{drawn}/index.html" in page.links
+    drawn = sorted(run.record.run_id for run in found.runs if run.record.method == "promcse")
+    assert page.tags.count("polyline") == len(drawn) == 2
+    assert "STS-B dev against training steps, PromCSE, a line per seed" in page.text
+    assert "a dot is a selected checkpoint" in page.text
+    assert f"../runs/{drawn[0]}/index.html" in page.links
     assert "polyline" not in Parsed(method_page.render_method(found, "cls")).tags
     for run in found.runs:
         assert "svg" not in rendered(found, run.record.run_id).tags
@@ -111,7 +112,7 @@ def test_without_dev_scores_the_loss_is_drawn(tmp_path: Path) -> None:
     curve = tmp_path / record.run_id / "curve.jsonl"
     curve.write_text('{"step": 1, "loss": 2}\n{"step": 3, "loss": 1}\n')
     page = Parsed(method_page.render_method(found, record.method))
-    assert f"Loss against training steps of {record.run_id}" in page.text
+    assert "Loss against training steps, SimCSE, one seed" in page.text
     curve.write_text('{"step": 1, "loss": 2}\n')
     assert "polyline" not in Parsed(method_page.render_method(found, record.method)).tags
 

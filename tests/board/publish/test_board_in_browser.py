@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from board_page import ROWS, choose, column, current, header, methods, shown_tables, sort_by
+from board_page import ROWS, choose, column, current, header, methods, sort_by
 from browser import address, visit
 from playwright.sync_api import Browser, Page, expect
 
@@ -85,31 +85,6 @@ def test_search_leaves_the_rows_that_have_it(page: Page) -> None:
     expect(page.locator("p.empty")).to_be_visible()
     search.fill("")
     assert methods(page) == everything
-
-
-def test_ticked_rows_are_shown_side_by_side_at_an_address_of_their_own(
-    page: Page, chromium: Browser
-) -> None:
-    view, table = page.locator("section.compare"), shown_tables(page).first
-    names = ("simcse", "promptbert")
-    averages = dict(zip(methods(page), column(page, "Avg."), strict=True))
-    for name in names:
-        assert not view.is_visible()
-        table.get_by_role("checkbox", name=f"compare {name}").check()
-    average = view.locator("tr", has=page.locator("th", has_text="Avg.")).first
-    said, values = average.locator("td").all_inner_texts(), [averages[name] for name in names]
-    assert [text.split(" ")[0] for text in said[:2]] == [f"{value:.2f}" for value in values]
-    assert said[2].startswith(f"better, +{values[1] - values[0]:.2f} [")
-    assert average.locator("svg circle").count() == 6  # three seeds each
-    for name, command in zip(names, view.locator("pre").all_inner_texts(), strict=True):
-        assert f"--method {name}" in command and "--seeds 1-3" in command
-    with visit(chromium, page.url) as again:
-        assert again.page.locator("section.compare").inner_text() == view.inner_text()
-        assert again.troubles == [] and scrolls_sideways(again.page, 360) == []
-    table.get_by_role("checkbox", name="compare simcse").uncheck()
-    assert not view.is_visible()
-    page.go_back()
-    expect(view).to_be_visible()
 
 
 @pytest.mark.parametrize("key", ["setting", "backbone", "suite", "family", "trains"])

@@ -101,19 +101,23 @@ def test_a_row_of_the_same_runs_is_the_same_row() -> None:
 
     def table(rows: dict[str, str]) -> dict[str, Any]:
         made = []
-        for differs, run_id in rows.items():
-            row = {"method": "simcse", "variant": "", "setting": "unsupervised"}
+        for corpus, run_id in rows.items():
+            row: dict[str, Any] = {"method": "simcse", "variant": "", "setting": "unsupervised"}
+            differs = {"corpus": corpus} if corpus else {}
             row |= {"backbone": "builtin", "differs": differs, "runs": [run_id]}
             made.append({**row, "cells": {"Avg.": {"mean": 50.0}}})
         place = {"suite": "sts", "protocol": "p/1", "text": None, "columns": ["STS12", "Avg."]}
         return {**place, "rows": made}
 
-    def told(before: dict[str, str], now: dict[str, str]) -> list[str]:
-        return [row.differs for row in changes_since("v1", [table(before)], [table(now)], {}).rows]
+    def told(before: dict[str, str], now: dict[str, str]) -> list[tuple[str, str]]:
+        found = changes_since("v1", [table(before)], [table(now)], {})
+        return [(row.row, row.differs) for row in found.rows]
 
-    assert told({"": "a"}, {"corpus=builtin": "a"}) == []
-    assert told({"": "a"}, {"corpus=builtin": "a", "corpus=wiki": "b"}) == ["new"]
-    assert told({"": "a", "x": "b"}, {"": "b"}) == ["no longer shown"]
+    both = {"builtin": "a", "wiki.txt.xz": "b"}
+    assert told({"": "a"}, {"builtin": "a"}) == []
+    assert told({"": "a"}, both) == [("SimCSE (wiki)", "new")]
+    assert told({}, both) == [("SimCSE (builtin)", "new"), ("SimCSE (wiki)", "new")]
+    assert told({"": "a", "x": "b"}, {"": "b"}) == [("SimCSE (before)", "no longer shown")]
 
 
 def test_two_protocols_of_a_suite_are_told_apart() -> None:
@@ -154,7 +158,7 @@ def test_a_verdict_that_moved_is_a_change() -> None:
     ]
     assert told(table("unknown", 2), table("inconclusive", 3)) == []  # v3's word
     assert told(table(None, 2), table("better", 2)) == [
-        "verdict: none among 2 rows before, better among 2 rows now"
+        "verdict: not tested among 2 rows before, better among 2 rows now"
     ]
 
 

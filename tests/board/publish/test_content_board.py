@@ -20,7 +20,6 @@ from bench.board.tables import BoardTable
 from bench.compare.grouping import chosen_on
 from bench.compare.statistics.table import FOR_SCALE
 from bench.compare.words.finding import verdict_of
-from bench.compare.words.names import row_name
 from bench.records import Run, RunRecord, Training
 
 METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}
@@ -97,7 +96,7 @@ def test_the_main_budget_comes_first_and_untrained_rows_stand_at_every_budget() 
 
     usual = ("unsupervised", "", ["simcse", "promcse", "promptbert", "cls"])
     main = ("unsupervised", "1000steps", ["simcse", "cls"])
-    others = [("supervised", "", ["simcse"]), ("none", "", ["pretrained"])]
+    others = [("supervised", "", ["simcse"]), ("none", "", ["other"])]
     assert sorted(shown()[0][2]) == sorted(usual[2]) and shown()[-1] == main
     first, second, *rest = shown(main_budget="1000steps")
     assert first == main and sorted(second[2]) == sorted(usual[2]) and rest == others
@@ -164,31 +163,25 @@ def on(
     )
 
 
-def test_costs_of_other_hardware_or_another_version_share_no_column() -> None:
-    records = [
-        on("cpu: A"),
-        on("cpu: A", method="promcse"),
+@pytest.mark.parametrize(
+    "other",
+    [
         on("cuda: B", method="dclr"),
         on("cpu: A", "0.2.0", method="ct"),
         on(None, method="diffcse"),
-        on("cpu: A", method="mixed"),
-        on("cuda: B", method="mixed", seed=2),
-    ]
-    one = only(board_of_records(records))
-    costs = {row.method: row.cost for row in one.table.rows if row.cost is not None}
-    assert len(costs) == 6
-    for of in (lambda cost: cost.train_seconds, lambda cost: cost.peak_memory_bytes):
-        measured = {method for method, cost in costs.items() if of(cost) is not None}
-        assert measured == {"simcse", "promcse"}
-    assert one.cost_note == (
-        "Time and memory: cpu: A, bench 0.1.0. Not shown, because they ran elsewhere: "
-        + ", ".join(
-            row_name(row, one.table)
-            for row in one.table.rows
-            if row.name not in ("simcse", "promcse")
-        )
-        + "."
-    )
+        on("cuda: B", seed=2),
+    ],
+)
+def test_times_of_two_machines_or_versions_are_in_no_table(other: RunRecord) -> None:
+    alike = [on("cpu: A"), on("cpu: A", method="promcse")]
+    for records, is_shown in ((alike, True), ([*alike, other], False)):
+        one = only(board_of_records(records))
+        costs = [row.cost for row in one.table.rows if row.cost is not None]
+        assert len(costs) == len(one.table.rows)
+        assert all((cost.train_seconds is not None) is is_shown for cost in costs)
+        assert all((cost.peak_memory_bytes is not None) is is_shown for cost in costs)
+        assert all(cost.trainable_parameters is not None for cost in costs)
+        assert one.cost_note == ("Time and memory: cpu: A, bench 0.1.0." if is_shown else "")
 
 
 def test_tables_come_in_blocks_and_have_addresses_of_their_own() -> None:

@@ -97,7 +97,7 @@ def test_hostile_words_in_the_address_do_nothing(chromium: Browser, site: Path) 
             assert seen.troubles == [], view
             assert seen.page.evaluate("window.hit") is None, view
             assert (
-                seen.page.locator("table.main:visible").count()
+                seen.page.locator("table:visible").count()
                 or seen.page.locator("p.empty").is_visible()
             ), view
 

@@ -7,13 +7,17 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from board_page import column, current, shown_tables
+from board_page import column, current, show_tasks, shown_tables
+from browser import Visit
 from playwright.sync_api import Page, expect
+
+from bench.board.repeat import NOT_REPEATABLE
 
 pytestmark = pytest.mark.nightly  # each of them drives a browser
 
 
 def test_a_number_tells_what_it_is_made_of(page: Page, site: Path) -> None:
+    show_tasks(page)
     row = (
         shown_tables(page)
         .first.locator("tbody tr", has=page.locator("th", has_text="promptbert"))
@@ -34,27 +38,27 @@ def test_a_number_tells_what_it_is_made_of(page: Page, site: Path) -> None:
     for record in records:
         (score,) = [one for one in record["scores"] if one["task"] == "STS12"]
         assert f"{score['value']:.2f}" in said
-    assert (
-        "bench run --method promptbert --setting unsupervised --backbone builtin --seeds 1-3"
-        in said
-    )
+    assert NOT_REPEATABLE in said, "runs without a plan"
     assert "senteval-all/1" in said and "interval" in said and "150" in said
     for link in panel.get_by_role("link").all():
         path = site / unquote(str(link.get_attribute("href")))
         assert path.is_file(), path
 
 
-def test_all_of_it_works_by_keyboard(page: Page) -> None:
+def test_all_of_it_works_by_keyboard(seen: Visit) -> None:
+    page = seen.page
     page.keyboard.press("Tab")
     expect(page.locator(":focus")).to_have_text(
         "to the tables"
-    )  # the first stop leads past everything
+    )  # the first stop leads past everything, and unfolds what it leads to
+    page.keyboard.press("Enter")
     tab_to(page, "nav [data-key=suite] a[data-value=transfer]")
     page.keyboard.press("Enter")
     expect(page.locator("nav [data-key=suite] a[data-value=transfer]")).to_have_attribute(
         "aria-current", "true"
     )  # after the address
     assert current(page, "suite") == "transfer"
+    show_tasks(page)
     tab_to(page, "section.scores:visible th[data-sort=CR] button")
     page.keyboard.press("Enter")
     values = column(page, "CR")

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from commands import bench
+from commands import bench, error_line
 
 PUBLISHED = Path(__file__).parents[3] / "leaderboards"
 VERSIONS = sorted(path.parent for path in PUBLISHED.glob("v*/MANIFEST.json"))
@@ -34,6 +34,23 @@ def test_every_score_follows_from_its_predictions(
     done = bench("verify", run, "--json")
     (report,) = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.exit_code == 0 and report["agree"] > 10, done.output
+
+
+def test_each_version_that_has_left_the_tree_is_in_the_commit_that_verify_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(PUBLISHED.parent)
+    numbers = [int(version.name[1:]) for version in VERSIONS]
+    gone = [f"v{n}" for n in range(1, max(numbers)) if n not in numbers]
+    for name in gone:
+        for place in (name, f"leaderboards/{name}"):
+            line = error_line(bench("verify", place))
+            assert line.startswith(f"error: leaderboards/{name} is no longer in the tree"), line
+        commit = line.split("commit ")[1].split()[0]
+        words = ["git", "cat-file", "-e", f"{commit}:leaderboards/{name}"]
+        if subprocess.run(["git", "cat-file", "-e", commit], capture_output=True).returncode:
+            pytest.skip("no git checkout with the commits of earlier versions")
+        assert subprocess.run(words, capture_output=True).returncode == 0, words
 
 
 def test_the_whole_tree_is_small_enough_for_a_repository() -> None:

@@ -6,9 +6,18 @@ from dataclasses import replace
 from importlib.metadata import entry_points
 
 import pytest
+from factories import record
 from judged_rows import judged_row, judged_table
 
-from bench.compare.words.names import baseline_name, row_name, table_name, table_names
+from bench.compare.statistics.summary import summarise
+from bench.compare.words.names import (
+    baseline_name,
+    column_name,
+    row_name,
+    row_names,
+    table_name,
+    table_names,
+)
 from bench.papers.names import printed_name
 
 SIMCSE = judged_row("simcse", 60.0)
@@ -62,6 +71,29 @@ def test_a_row_says_what_its_table_does_not() -> None:
     sent = replace(SIMCSE, differs=(("submitted by", "Ada"),))
     assert named(sent) == ["SimCSE (submitted by Ada)"]
     assert named(sent, sender="Ada") == ["SimCSE"]
+
+
+def test_finished_encoders_have_their_own_names_among_themselves() -> None:
+    """Beside trained rows of its backbone, an encoder is what they are before training."""
+    encoders = [record("pretrained", None, setting="none", backbone=name) for name in ("e5", "gte")]
+    (table,) = summarise(encoders)
+    assert sorted(row_names(table.rows, table)) == ["e5", "gte"]
+    (trained,) = summarise([record("simcse", 1, backbone="gte"), encoders[1]])
+    assert sorted(row_names(trained.rows, trained)) == ["SimCSE", "pretrained"]
+
+
+def test_a_precision_is_named_by_its_value_alone() -> None:
+    smaller = replace(SIMCSE, differs=(("dimensions", "64"), ("vector_precision", "int8")))
+    assert named(smaller) == ["SimCSE (dimensions 64, int8)"]
+
+
+def test_the_hash_of_a_file_is_in_the_name_of_its_table_alone() -> None:
+    own = replace(judged_table(SIMCSE), suite="own", protocol="own-ap-1a2b3c4d/1", columns=("a",))
+    assert "1a2b3c4d" in table_name(own) and "1a2b3c4d" not in column_name(own)
+    raw = replace(judged_table(SIMCSE), protocol="senteval-all-raw/1")
+    assert column_name(raw).endswith(" (raw texts)")
+    without = replace(judged_table(SIMCSE), protocol="senteval-all-without-4-tokens/1")
+    assert column_name(without).endswith(" (without 4 tokens)")
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from bench.base.errors import BenchError
 from bench.data.own.naming import parse_own_file
 from bench.data.sets import DataFolder
 from bench.score.suites.own import task_of_file
+from bench.score.suites.retrieval import score_rankings
 from bench.score.suites.task import TaskResult
 
 NAMES = {
@@ -145,6 +146,20 @@ def test_one_file_is_scored_as_a_folder(folder: Path, tmp_path: Path) -> None:
     assert named.value == result.value
 
 
+def test_numbers_that_are_stored_in_few_bits_have_the_same_means() -> None:
+    found = np.arange(200) > 0
+    stored = {
+        "prediction": found.astype(np.float16),
+        "relevance": np.where(found, 1, 0)[:, None],
+        "ideal": np.ones(200, dtype=np.float16),
+        "recall": found.astype(np.float16),
+        "average_precision": found.astype(np.float16),
+    }
+    result = score_rankings(stored, "words")
+    assert result.value == pytest.approx(99.5, abs=1e-9)
+    assert [*result.detail["beside"].values()] == pytest.approx([99.5] * 3, abs=1e-9)
+
+
 QRELS = "query-id\tcorpus-id\tscore\n"
 TWO = '{"_id": "a", "text": "one"}\n{"_id": "b", "text": "two"}\n'
 WRONG = {
@@ -154,14 +169,22 @@ WRONG = {
     "query twice": ({"queries.jsonl": TWO + TWO}, ["queries.jsonl: line 3", "'a'"]),
     "judged twice": ({"qrels.tsv": QRELS + "a\ta\t1\na\ta\t1\n"}, ["line 3", "again"]),
     "below 0": ({"qrels.tsv": QRELS + "a\ta\t1\nb\tb\t-1\n"}, ["line 3", "-1"]),
+    "huge": ({"qrels.tsv": QRELS + f"a\ta\t{10**20}\n"}, ["line 2", "1e+20", "1,000,000"]),
     "half": ({"qrels.tsv": QRELS + "a\ta\t0.5\n"}, ["line 2", "0.5", "whole"]),
     "no number": ({"qrels.tsv": QRELS + "a\ta\tyes\n"}, ["line 2", "'yes'"]),
     "no answer": ({"qrels.tsv": QRELS + "a\ta\t1\nb\tb\t0\n"}, ["queries.jsonl: line 2", "'two'"]),
     "not judged": ({"qrels.tsv": QRELS + "a\ta\t1\n"}, ["queries.jsonl: line 2", "'two'"]),
     "empty query": ({"queries.jsonl": '{"_id": "a", "text": " "}\n'}, ["line 1", "empty query"]),
-    "no id": ({"corpus.jsonl": '{"text": "one"}\n'}, ["corpus.jsonl: line 1", "id"]),
+    "half an id": (
+        {"corpus.jsonl": '{"_id": 1.5, "text": "x"}\n'},
+        ["line 1", "1.5", "a whole number"],
+    ),
+    "no id": ({"corpus.jsonl": '{"text": "one"}\n'}, ["corpus.jsonl: expected the column _id"]),
     "null": ({"corpus.jsonl": TWO + '{"_id": null, "text": "x"}\n'}, ["line 3", "null"]),
-    "other columns": ({"qrels.tsv": "a\tb\t1\nb\tb\t1\n"}, ["qrels.tsv: line 2", "queryid"]),
+    "other columns": (
+        {"qrels.tsv": "a\tb\t1\nb\tb\t1\n"},
+        ["qrels.tsv: expected the column query-id", "a, b, 1"],
+    ),
     "no rows": ({"qrels.tsv": "a\tb\t1\n"}, ["qrels.tsv", "no rows"]),
     "two tables": ({"qrels.csv": "x\n"}, ["qrels.csv and qrels.tsv"]),
     "no table": ({"qrels.tsv": None}, ["no table 'qrels'"]),
@@ -189,3 +212,4 @@ def test_what_is_wrong_is_one_line_with_file_and_row(kind: str, tmp_path: Path) 
 def test_a_folder_that_is_not_there_is_no_unknown_suite(tmp_path: Path) -> None:
     done = bench("run", "cls", "--suite", f"retrieval:{tmp_path / 'none'}")
     assert done.exit_code == 2 and "no file at" in error_line(done)
+    assert "--suite retrieval:FOLDER" in done.output

@@ -1,5 +1,5 @@
 "use strict";
-// Copy buttons on every page. On the main page: choices, sorting, search, rows side by side, and the panel of a number. What is chosen
+// Copy buttons on every page. On the main page: choices, sorting, search, and the panel of a number. What is chosen
 // stands in the address after "#", so that every view can be linked and the back button works. Without this script every table is
 // there, and every number links to its run.
 (() => {
@@ -47,11 +47,21 @@
   // On paper everything is unfolded.
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => (one.open = true)));
 
-  // An address inside what is folded unfolds it.
+  // The place that the address names; none for a malformed one, such as "#%".
+  function anchored() {
+    try {
+      return document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    } catch {
+      return null;
+    }
+  }
+
+  // An address inside what is folded unfolds it; an address with choices unfolds the tables.
   const unfold = () => {
-    const target = location.hash.length > 1 && !location.hash.includes("=") && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    for (let one = target || null; one; one = one.parentElement) if (one.matches("details")) one.open = true;
-    if (target) target.scrollIntoView({ block: "nearest" });
+    const hasChoices = location.hash.includes("=");
+    const target = hasChoices ? document.getElementById("all-tables") : anchored();
+    for (let one = target; one; one = one.parentElement) if (one.matches("details")) one.open = true;
+    if (target && !hasChoices) target.scrollIntoView({ block: "nearest" });
   };
   addEventListener("hashchange", unfold);
   unfold();
@@ -83,13 +93,13 @@
 
   const TABLE = ["setting", "backbone", "suite"]; // choices of tables
   const ROW = ["family", "trains"]; // choices of rows
-  const defaults = { ...Object.fromEntries(TABLE.map((key) => [key, tables[0]?.[key] ?? ""])), text: "all", family: "", trains: "", q: "", sort: "", compare: "", cell: "" };
+  const defaults = { ...Object.fromEntries(TABLE.map((key) => [key, tables[0]?.[key] ?? ""])), text: "all", family: "", trains: "", q: "", sort: "", cell: "" };
   const lists = Object.fromEntries([...document.querySelectorAll("[data-key]")].map((list) => [list.dataset.key, list]));
   let state = { ...defaults };
   const address = (next) => "#" + new URLSearchParams(Object.entries(next).filter(([key, value]) => key === "suite" || value !== defaults[key]));
 
   function read() {
-    const hash = location.hash.slice(1), table = tables.find((one) => one.anchor === hash || (hash && one.rows.some(({ row }) => row.id === hash)));
+    const hash = location.hash.slice(1), section = hash && document.getElementById(hash)?.closest(".scores"), table = tables.find((one) => one.section === section);
     if (table) return { ...defaults, ...Object.fromEntries(TABLE.map((key) => [key, table[key]])) };
     if (hash && !hash.includes("=")) return { ...state, cell: "" };
     const found = { ...defaults };
@@ -110,7 +120,7 @@
 
   // Where no table has all that is chosen, the other choices follow the new one.
   function chosen(key, value) {
-    const next = { ...state, [key]: value, cell: "", compare: TABLE.includes(key) ? "" : state.compare };
+    const next = { ...state, [key]: value, cell: "" };
     if (!TABLE.includes(key) || value === "all" || tables.some((table) => fits(table, next))) return next;
     const agreeing = (table) => TABLE.filter((other) => next[other] === "all" || next[other] === table[other]).length;
     const best = tables.filter((table) => table[key] === value).sort((a, b) => agreeing(b) - agreeing(a))[0];
@@ -147,7 +157,6 @@
     Object.keys(lists).forEach(offer);
     const search = document.getElementById("search");
     if (search !== document.activeElement) search.value = state.q;
-    sideBySide();
     panel();
   }
 
@@ -204,7 +213,7 @@
       const by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key], cell = event.target.closest("td");
       if (!by || !cell || event.altKey || event.ctrlKey || event.metaKey) return;
       event.preventDefault();
-      const at = table.shown.findIndex((one) => one.row.contains(cell)) + by[0], cells = [...(table.shown[at]?.row.cells ?? [])].filter((one) => one.querySelector("a"));
+      const at = table.shown.findIndex((one) => one.row.contains(cell)) + by[0], cells = [...(table.shown[at]?.row.cells ?? [])].filter((one) => one.offsetParent && one.querySelector("a"));
       const next = by[1] ? cells[cells.indexOf(cell) + by[1]] : cells.find((one) => one.cellIndex === cell.cellIndex);
       next?.querySelector("a").focus();
     });
@@ -217,17 +226,16 @@
     });
   }
 
-  // A row's cell in a column: its data, the number as it is printed, and the table that it is of, which may be another suite's.
+  // A row's cell in a column: its data, and the number as it is printed.
   function cellOf(table, one, task) {
-    const head = table.heads.find((other) => other.dataset.task === task), of = head?.dataset.table ? tables.find((other) => other.anchor === head.dataset.table) : table;
-    const row = of === table ? one : of?.rows.find((other) => other.run === one.run), cell = row?.cells[task];
-    return cell ? { ...cell, of, task, name: one.name, variant: one.variant, text: textOf(cellAt(table, one, task)) } : null;
+    const cell = one.cells[task];
+    return cell ? { ...cell, of: table, task, name: one.name, variant: one.variant, text: textOf(cellAt(table, one, task)) } : null;
   }
 
-  function difference(cell, base, isBaseline) {
+  function difference(cell, base) {
     if (!cell || !base) return "";
     const digits = cell.decimals, by = signed(numberIn(cell.text) - numberIn(base.text), digits);
-    if (!cell.against?.verdict || !isBaseline) return `${by}; not tested`;
+    if (!cell.against?.verdict) return `${by}; not tested`;
     const { verdict, difference: value, ci_low: low, ci_high: high, ci_level: level, p } = cell.against;
     return `${verdict}, ${signed(value, digits)} [${signed(low, digits)}, ${signed(high, digits)}] (${Number((100 * level).toPrecision(3))} % CI); p ${p < 0.001 ? "below 0.001" : Number(p.toPrecision(2))}`;
   }
@@ -268,17 +276,18 @@
     if (cell.values.length > 1) fact("seeds", cell.values.map((value) => fixed(value, d)).join(", "));
     if (cell.spread) fact("interval", `${fixed(cell.spread.low, d)} to ${fixed(cell.spread.high, d)}; ${100 * cell.spread.level} % interval over ${cell.spread.covers}`);
     if (base === one) fact("baseline", "this row: the others are compared with it");
-    if (other) fact(table.versus || `vs ${base.name}`, difference(cell, other, true));
+    if (other) fact(table.versus || `vs ${base.name}`, difference(cell, other));
     if (cell.printed) fact("published", `${fixed(cell.printed.value, d)}${cell.printed.std ? ` \u00b1${cell.printed.std}` : ""}: ${cell.printed.source.replace(":", ", table ")}${cell.printed.own ? "" : ", copied"}; ours minus it ${signed(numberIn(cell.text) - cell.printed.value, d)}`);
     fact("items", cell.n.toLocaleString("en"));
     fact("protocol", cell.of.protocol);
     if (one.differs.length) fact("unlike others", one.differs.join("; "));
-    const from = cellAt(table, one, cell.task).querySelector("a"), what = one.row.querySelector("a").title;
+    const from = cellAt(table, one, cell.task).querySelector("a"), tasks = table.section.querySelector(".switch-tasks"), what = one.row.querySelector("a").title;
     const shut = make("button", { type: "button", "aria-label": "close" }, "\u00d7");
     shut.addEventListener("click", leave);
     const box = make("div", { class: "panel", role: "dialog", "aria-label": `${one.name}, ${cell.task}`, tabindex: "-1" },
       make("header", {}, make("h3", {}, one.name, make("small", {}, ` ${one.variant} `), `${cell.task} ${cell.text}`), shut), what ? make("p", { class: "quiet" }, what) : "",
       strip(other ? [cell, other] : [cell]), make("dl", {}, facts), ...again(one), make("p", {}, citeButton(one)), ...one.runs.map(files));
+    if (tasks && !from.offsetParent) tasks.checked = true; // a linked number of a task
     from.closest(".scroll").after(box);
     const place = from.getBoundingClientRect(), around = main.getBoundingClientRect();
     box.style.top = `${place.bottom - around.top + 6}px`;
@@ -319,46 +328,6 @@
 
   document.addEventListener("keydown", (event) => event.key === "Escape" && open && leave());
   document.addEventListener("pointerdown", (event) => open && !open.box.contains(event.target) && !event.target.closest("td > a") && leave());
-
-  // --- rows side by side: ticked in a table; differences are those from the row that was ticked first ---
-
-  function tick(table, { run }) {
-    const [anchor, ...runs] = state.compare.split("/"), before = anchor === table.anchor ? runs : [];
-    const next = before.includes(run) ? before.filter((other) => other !== run) : [...before, run];
-    go({ ...state, cell: "", compare: next.length ? [table.anchor, ...next].join("/") : "" });
-  }
-
-  function sideBySide() {
-    const [anchor, ...runs] = state.compare.split("/"), table = tables.find((one) => one.anchor === anchor), place = document.querySelector(".compare");
-    const rows = runs.map((run) => table?.rows.find((one) => one.run === run)).filter(Boolean);
-    for (const one of tables.flatMap((other) => other.rows)) if (one.tick) one.tick.checked = rows.includes(one);
-    place.hidden = rows.length < 2 || table.section.hidden;
-    if (place.hidden) return place.replaceChildren();
-    const [base, ...others] = rows, isBaseline = base === baseOf(table), title = (one) => [one.name, one.variant].filter(Boolean).join(" ");
-    const line = (name, values) => make("tr", {}, make("th", { scope: "row" }, name), values.map((value) => make("td", {}, value)));
-    const tasks = table.heads.filter((head) => head.dataset.task).map((head) => head.dataset.task).map((task) => {
-      const cells = rows.map((one) => cellOf(table, one, task)), there = cells.filter(Boolean);
-      return line(task, [...cells.map((cell) => cell?.text ?? ""), ...cells.slice(1).map((cell) => difference(cell, cells[0], isBaseline)), there.length ? strip(there) : ""]);
-    });
-    const costs = table.heads.filter((head) => head.matches(".cost")).map((head) => line(head.dataset.sort, rows.map((one) => one.row.cells[head.cellIndex].textContent)));
-    const recipes = rows.map((one) => data.rows[one.run].recipe), keys = [...new Set(recipes.flatMap(Object.keys))].sort();
-    const differing = keys.filter((key) => new Set(recipes.map((recipe) => recipe[key] ?? "")).size > 1).map((key) => line(key, recipes.map((recipe) => recipe[key] ?? "")));
-    const grid = (label, heads, lines) => make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
-      make("table", {}, make("thead", {}, make("tr", {}, heads.map((one) => make("th", { scope: "col" }, one)))), make("tbody", {}, lines)));
-    place.replaceChildren(make("h2", {}, rows.map(title).join(" and ")),
-      make("p", { class: "legend" }, isBaseline ? `Differences from ${title(base)} are tested on the column that ranks.` : `Differences from ${title(base)} were not tested: it is not the baseline of this table.`),
-      grid("scores side by side", ["task", ...rows.map(title), ...others.map((one) => `${title(one)} vs ${title(base)}`), "seeds and intervals"], tasks),
-      make("h3", {}, "Cost and recipe, where they differ"), grid("cost and recipe side by side", ["", ...rows.map(title)], [...costs, ...differing]),
-      make("h3", {}, "Repeat"), ...rows.flatMap(again));
-  }
-
-  for (const table of tables.filter((other) => other.rows.length > 1)) {
-    for (const one of table.rows) {
-      one.tick = make("input", { type: "checkbox", "aria-label": `compare ${[one.name, one.variant].filter(Boolean).join(" ")}`, title: "compare" });
-      one.tick.addEventListener("change", () => tick(table, one));
-      one.row.cells[0].prepend(one.tick);
-    }
-  }
 
   function arrive() {
     state = read();

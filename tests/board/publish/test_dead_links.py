@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.board.publish.links import check_links
+from bench.board.publish.dead_links import check_links
 
 
 @pytest.fixture
