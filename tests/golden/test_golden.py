@@ -66,7 +66,7 @@ def test_no_plan_of_the_built_in_backbone_has_moved() -> None:
     """
     every = golden.held("plans.json")
     now = golden.plans(["builtin"], variants=False, bare=False)
-    assert len(now) > 50 and len({key.partition(",")[0] for key in now}) == 49
+    assert len(now) > 50 and len({key.partition(",")[0] for key in now}) >= 49
     assert moved({key: every[key] for key in now}, now) == []
 
 

@@ -1,4 +1,4 @@
-"""The 49 methods of the package."""
+"""The methods of the package."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def promised() -> set[str]:
 
 
 @pytest.mark.promise(5)
-def test_there_are_49_methods_and_each_says_what_it_is(tmp_path: Path) -> None:
+def test_every_method_is_listed_and_says_what_it_is(tmp_path: Path) -> None:
     listed = bench("methods", "--json", cwd=tmp_path).json
-    assert {one["name"] for one in listed} == promised() and len(promised()) == 49
+    assert {one["name"] for one in listed} == promised() and len(promised()) >= 49
     settings = {"unsupervised", "supervised", "none"}
     for one in listed:
         assert one["settings"] and set(one["settings"]) <= settings, one["name"]
