@@ -37,7 +37,7 @@ DECLARED = (
     ("normalizer", "handle_chinese_chars", "tokenize_chinese_chars"),
     ("pre_tokenizer", "add_prefix_space", "add_prefix_space"),
 )
-"""Steps of tokenizer.json, their attributes, and the keys of tokenizer_config.json that set them."""
+"""Steps of tokenizer.json, their attributes, and keys of tokenizer_config.json that set them."""
 ENDS = ("add_bos_token", "add_eos_token")
 """Keys of tokenizer_config.json that set the special tokens around a text."""
 

@@ -114,7 +114,9 @@ def fetch_data(names: tuple[str, ...], text: str, data: Path | None, as_json: bo
     DIR may then be copied to a machine without a network.
 
     Names, sizes, licences and terms are shown first; every file is checked; a file that is cut off
-    begins again. Complete sets and files are not fetched again.  Example: bench data fetch sts wiki1m --data DIR
+    begins again. Complete sets and files are not fetched again.
+
+    Example:  bench data fetch sts wiki1m --data DIR
     """
     folder = DataFolder(data)
     store = fetched_folder() if data is None else data.expanduser()

@@ -113,7 +113,7 @@ def print_families(methods: Sequence[dict[str, Any]]) -> None:
 
 
 def _family_grid(methods: Sequence[dict[str, Any]], *, with_year: bool) -> Grid:
-    """Lay out a line for each method of a family, the oldest first: name, year, settings, summary."""
+    """Lay out a line per method of a family, the oldest first: name, year, settings, summary."""
     rows = []
     for facts in sorted(methods, key=lambda facts: (facts["year"] or "9999", facts["name"])):
         year = facts["year"] if with_year else ""

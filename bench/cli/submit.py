@@ -39,9 +39,9 @@ def submit(
 ) -> None:
     """Write finished runs, with their predictions, to folders for a pull request.
 
-    Each run is checked as the leaderboard checks it. RUN is an id, the beginning of ids, or a path. Nothing
-    is sent. A record holds your command, and the processor and libraries it ran on: look at it
-    before you hand it over.
+    Each run is checked as the leaderboard checks it. RUN is an id, the beginning of ids, or a path.
+    Nothing is sent. A record holds your command, and the processor and libraries it ran on: look at
+    it before you hand it over.
 
     \b
     Example:  bench submit simcse-builtin --by "Ada Lovelace, Example University"

@@ -4,9 +4,10 @@ many seeds: two-sided level 5 %, power 80 %.
 The difference of two means over n seeds has the variance items + v / n. For rows that are compared
 seed by seed v is the variance of their differences, for others the sum of both variances over
 seeds. The distribution is taken as a noncentral t with Satterthwaite's degrees of freedom of the
-sample variances; the variance over items is taken as known. It grows with the distance of two rows, and a gain that is
-small is asked about: a row far from the baseline has that of the rows near it. One seed says
-nothing about the spread: it is taken as known from elsewhere, and the normal distribution is used.
+sample variances; the variance over items is taken as known. It grows with the distance of two rows,
+and the question is about a small gain: a row far from the baseline gets the variance of the rows
+near it. One seed says nothing about the spread: it is taken as known from elsewhere, with the
+normal distribution.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ def smallest_gain(seeds: int, sd: float, base_sd: float, items: float) -> float:
     """Return the true difference that is found with a power of 80 %, in points.
 
     ``sd``, ``base_sd``: over seeds, of both methods; of their differences, and 0.
-    ``items``: standard error over items of their difference. One seed: the spreads are known from elsewhere.
+    ``items``: standard error over items of their difference. One seed: the spreads are known from
+    elsewhere.
     """
     from scipy.special import ndtri
 

@@ -172,7 +172,7 @@ def _ranked(values_N: np.ndarray, rows: Sequence[int]) -> list[ItemValue]:
 
 
 def _scored(values_N: np.ndarray, rows: Sequence[int]) -> list[ItemValue]:
-    """Return each item's own score; a whole number, such as a count of answers, without decimals."""
+    """Return each item's score; a whole number, such as a count of answers, without decimals."""
     return [
         ItemValue(f"{values_N[i]:.{0 if values_N.dtype.kind in 'iu' else 3}f}", float(values_N[i]))
         for i in rows

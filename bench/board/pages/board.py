@@ -139,7 +139,7 @@ def details_of(page: PageTable) -> list[str]:
 
 
 def known_numbers(table: Table) -> list[str]:
-    """Name the measures beside the scores of a table, and the columns of ``NUMBERS`` that it has."""
+    """Name the further measures of a table, and the columns of ``NUMBERS`` that it has."""
     known = [name for name in NUMBERS if any(number_texts(row)[name][0] for row in table.rows)]
     return [*beside_names(table), *known]
 

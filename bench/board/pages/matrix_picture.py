@@ -65,7 +65,10 @@ ON_DARK = Ground(
 
 
 def matrix_pictures(shown: ShownMatrix) -> dict[str, bytes]:
-    """Draw the matrix; return path in the version -> content. The same matrix gives the same bytes."""
+    """Draw the matrix; return path in the version -> content.
+
+    The same matrix gives the same bytes.
+    """
     return {
         LIGHT: _svg(shown, ON_LIGHT),
         DARK: _svg(shown, ON_DARK),

@@ -109,7 +109,7 @@ def _write_run(source: Path, record: RunRecord, made: Path, name: str) -> None:
 
 
 def _write_files(source: Path, record: RunRecord, made: Path) -> None:
-    """Copy the record's file, the plan, the curve and the predictions of the scores in ``record``."""
+    """Copy the record's file, plan and curve, and the predictions of the scores in ``record``."""
     names = {predictions_name(score.task, score.protocol, score.suite) for score in record.scores}
     for name in sorted({*names, CURVE, PLAN, RECORD}):
         if not os.path.lexists(source / name):

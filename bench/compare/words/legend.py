@@ -117,6 +117,9 @@ def _columns(table: Table) -> Iterator[str]:
     if any(row.vector_bytes for row in table.rows):
         yield "bytes: of a vector"
     if costs:
-        yield "params: trained, and their share of the model; train: training time; memory: peak, in bytes; means over seeds"
+        yield (
+            "params: trained, and their share of the model; train: training time; memory: peak, in "
+            "bytes; means over seeds"
+        )
     if any(cost.tuning_seconds is not None for cost in costs):
         yield "tuning: search time / number of trials, once for all seeds"
