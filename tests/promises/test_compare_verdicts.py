@@ -288,7 +288,7 @@ def test_one_table_of_a_version_says_how_many_seeds_a_gain_needs(
         rows.append(dict(zip(columns, line.split("|"), strict=True)))
     assert rows
     for row in rows:
-        sd, items = float(row["sdseeds"]), float(row["sditems"])
+        sd, items = float(row["sdoverseeds"]), float(row["sdoveritems"])
         gains = [float(row[name]) for name in ("1seed", "3seeds", "5seeds", "10seeds")]
         # with one seed spreads are taken as known, so that three need not find a smaller one
         assert gains[1:] == sorted(gains[1:], reverse=True)
