@@ -64,9 +64,8 @@ class ClaimGrids(NamedTuple):
 
 def claims_grids(board: Board) -> ClaimGrids | None:
     """Lay out a line per claim and pair of rows; None if no claim can be tested here."""
-    lines = claim_lines(board)
     tested, untested = [], []
-    for line in lines:
+    for line in claim_lines(board, board.claims):
         if line.has_rows:
             tested.append([line.paper, line.says, line.pair, line.where, line.here, line.verdict])
         else:
@@ -89,11 +88,9 @@ def claims_grids(board: Board) -> ClaimGrids | None:
 def claims_of_method(board: Board, method: str) -> Grid:
     """Lay out the claims about a method whose rows are here: what its paper says, what the rows
     give, how many seeds the gain needs, the verdict."""
+    about = [one for one in board.claims if one.row is not None and one.row.method == method]
     rows = []
-    for line in claim_lines(board):
-        row = line.judged[0].row
-        if row is None or row.method != method:
-            continue
+    for line in claim_lines(board, about):
         is_own = line.paper == printed_name(method)
         said = line.says if is_own else f"{line.paper}: {line.says}"
         rows.append([said, line.pair, line.where, line.here, line.seeds, line.verdict])
@@ -110,10 +107,11 @@ def claims_of_method(board: Board, method: str) -> Grid:
     )
 
 
-def claim_lines(board: Board) -> list[ClaimLine]:
-    """Return every claim, those together that the same two rows test on the same task."""
+def claim_lines(board: Board, claims: Iterable[JudgedClaim]) -> list[ClaimLine]:
+    """Return these claims of a board, those together that the same two rows test on the same
+    task."""
     groups: dict[tuple[str, ...], list[JudgedClaim]] = {}
-    for one in board.claims:
+    for one in claims:
         claim = one.claim
         key = (claim.paper, claim.setting, claim.suite, claim.task, claim.row, claim.baseline)
         groups.setdefault((*key, one.why_not), []).append(one)
