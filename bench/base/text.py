@@ -53,6 +53,11 @@ def list_names(names: Iterable[str], most: int = 4) -> str:
     return ", ".join(shown[:-1]) + " and " + shown[-1]
 
 
+def capitalised(text: str) -> str:
+    """Return a text with a capital letter at its beginning; the rest stays as it is."""
+    return text[:1].upper() + text[1:]
+
+
 def with_variant(method: str, variant: str) -> str:
     """Return "promcse+eh", as commands write a method with its variant; "promcse" without one."""
     return f"{method}+{variant}" if variant else method

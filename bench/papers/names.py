@@ -33,6 +33,8 @@ BACKBONES = {
     "roberta-large": "RoBERTa-large",
 }
 """Backbones as papers write them."""
+CLAIMED_ON = "bert-base-uncased"
+"""The backbone of the gains that papers claim first."""
 
 
 def printed_backbone(name: str) -> str:

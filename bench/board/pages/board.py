@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from bench.base.foreign_text import make_visible
+from bench.base.text import capitalised
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board
 from bench.board.figures import Figure
 from bench.board.pages.claims import ClaimGrids
@@ -56,7 +57,6 @@ def render_board(
     note = sentences(board.note or "")
     tables = [shown.table for shown in board.tables]
     main = main_table(tables)
-    anchors = board.row_anchors
     return render_template(
         "board.html",
         board=board,
@@ -82,9 +82,9 @@ def render_board(
         legend_line=legend_line,
         how_to_read=HOW_TO_READ,
         details_of=details_of,
-        anchors=anchors,
+        anchors=board.row_anchors,
         matrix=shown_matrix(board),
-        open_cells=open_cells(board, anchors),
+        open_cells=open_cells(board),
         plain_text=plain_text,
         citations={paper.name: paper.citation for paper in papers().values()},
         versus=versus,
@@ -134,7 +134,7 @@ def comparison(
 
 def details_of(page: PageTable) -> list[str]:
     """Return what may be known of a table besides its notes, a sentence each."""
-    said = [text[:1].upper() + text[1:] + "." for text in legend(page.shown.table, "shaded")]
+    said = [f"{capitalised(text)}." for text in legend(page.shown.table, "shaded")]
     return [*said, *filter(None, (page.shown.selection, page.shown.cost_note))]
 
 

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 
 from bench.base.grid import Grid
 from bench.base.markup import as_html, html_text
-from bench.base.text import plural, slug
+from bench.base.text import capitalised, plural, slug
 from bench.board.addresses import link, run_file, search_file
 from bench.board.pages.links import (
     docs_link,
@@ -74,7 +74,7 @@ def _environment() -> jinja2.Environment:
     environment.filters |= {
         "score": score,
         "minus": minus,
-        "capital": lambda text: text[:1].upper() + text[1:],
+        "capital": capitalised,
         "metric": metric_words,
         "setting": setting_words,
         "html": html,

@@ -17,10 +17,8 @@ from bench.compare.statistics.table import Table, most_seeds
 from bench.compare.words.finding import main_table
 from bench.compare.words.names import baseline_name
 from bench.papers import AVERAGE, REPORTED, ReferenceResult, claimed_gain, reported_sd
-from bench.papers.names import printed_backbone, printed_name
+from bench.papers.names import CLAIMED_ON, printed_backbone, printed_name
 
-BACKBONE = "bert-base-uncased"
-"""The backbone of the gains that papers claim first."""
 MEDIAN = "the median row"
 NOTED_GAINS = (1.64, 2.24)
 """Claimed gains that the note on published single runs takes as examples."""
@@ -111,7 +109,7 @@ def _claimed(spread: SpreadOfRow, table: Table) -> tuple[float, ReferenceResult]
     # another text is no other method, other values are
     if {name for name, _ in row.differs} - {"corpus"}:
         return None
-    found = claimed_gain(row.method, row.variant, row.setting, BACKBONE)
+    found = claimed_gain(row.method, row.variant, row.setting, CLAIMED_ON)
     return None if found is None or found[0] <= 0 else found
 
 
@@ -122,7 +120,7 @@ def _claims_without_row(board: Board, table: Table) -> list[JudgedClaim]:
     for one in board.claims:
         claim = one.claim
         place = (claim.suite, claim.setting, claim.task, claim.backbone, claim.baseline)
-        if place != (table.suite, table.setting, AVERAGE, BACKBONE, table.baseline):
+        if place != (table.suite, table.setting, AVERAGE, CLAIMED_ON, table.baseline):
             continue
         if claim.row == claim.paper and claim.row not in here and claim.printed is not None:
             found.append(one)
@@ -137,7 +135,7 @@ def _meaning(table: Table) -> str:
         "methods (two-sided, 5 %; one seed: spreads known from elsewhere). SD over seeds: of the "
         "differences seed by seed. SD over items: of the difference over other test items, near "
         f"the baseline. Spreads are of this board's backbone and training; claimed gains are of "
-        f"{printed_backbone(BACKBONE)}."
+        f"{printed_backbone(CLAIMED_ON)}."
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -14,14 +14,12 @@ from bench.board.board import Board
 from bench.board.matrix import MatrixCell, MatrixRow
 from bench.board.pages.links import method_link, minus, run_link
 from bench.board.repeat import repeat
-from bench.board.tables import RowPlace
 from bench.compare.formatting import score, signed_number
 from bench.compare.statistics.table import ALPHA, BETTER, INCONCLUSIVE, WORSE, Row, Table
 from bench.compare.words.names import row_name, suite_name, table_name
 from bench.papers import claimed_gain
+from bench.papers.names import CLAIMED_ON
 
-BACKBONE = "bert-base-uncased"
-"""The backbone of the claims in the matrix."""
 STRIP = 280.0
 """The width of the drawing of every seed."""
 EDGE = 6.0
@@ -82,10 +80,9 @@ def shown_matrix(board: Board) -> ShownMatrix | None:
     matrix = board.matrix
     if matrix is None:
         return None
-    anchors = board.row_anchors
     groups = []
     for stands, rows in groupby(matrix.rows, key=lambda row: row.stands):
-        groups.append(ShownGroup(stands, [_shown_row(board, row, anchors) for row in rows]))
+        groups.append(ShownGroup(stands, [_shown_row(board, row) for row in rows]))
     main = matrix.columns[0].table
     return ShownMatrix(
         place=table_name(main),
@@ -103,17 +100,17 @@ def _score(cell: MatrixCell | None) -> ShownScore:
     return ShownScore(text, len(cell.row.runs))
 
 
-def _shown_row(board: Board, row: MatrixRow, anchors: Mapping[RowPlace, str]) -> ShownRow:
+def _shown_row(board: Board, row: MatrixRow) -> ShownRow:
     first = row.first.row
     claimed, of = _claim(first)
-    cells = [_shown_cell(cell, row.stands, anchors) for cell in row.cells]
+    cells = [_shown_cell(board, cell, row.stands) for cell in row.cells]
     name = row_name(first, row.first.shown.table)
     return ShownRow(name, method_link(board, first.method), claimed, of, cells)
 
 
 def _claim(row: Row) -> tuple[str, str]:
     """Return the printed gain, and of how many runs it is; empty if no paper prints one."""
-    found = claimed_gain(row.method, row.variant, row.setting, BACKBONE)
+    found = claimed_gain(row.method, row.variant, row.setting, CLAIMED_ON)
     if found is None:
         return "", ""
     gain, cell = found
@@ -125,20 +122,18 @@ def _signed(value: float, decimals: int = 2) -> str:
     return minus(signed_number(value, decimals))
 
 
-def _shown_cell(
-    cell: MatrixCell | None, stands: str, anchors: Mapping[RowPlace, str]
-) -> ShownCell | None:
+def _shown_cell(board: Board, cell: MatrixCell | None, stands: str) -> ShownCell | None:
     if cell is None:
         return None
     against = cell.against
     text = "" if against is None else _signed(against.difference, 1)
     word = "" if cell.word == stands else cell.word
-    return ShownCell(text, word, cell_anchor(cell, anchors), word in JUDGED)
+    return ShownCell(text, word, cell_anchor(board, cell), word in JUDGED)
 
 
-def cell_anchor(cell: MatrixCell, anchors: Mapping[RowPlace, str]) -> str:
+def cell_anchor(board: Board, cell: MatrixCell) -> str:
     """Return the id of what a cell opens."""
-    return f"cell-{anchors[cell.shown.anchor, cell.place]}"
+    return f"cell-{board.row_anchors[cell.shown.anchor, cell.place]}"
 
 
 def matrix_grid(shown: ShownMatrix) -> Grid:
@@ -168,7 +163,7 @@ class OpenCell(NamedTuple):
     command: str
 
 
-def open_cells(board: Board, anchors: Mapping[RowPlace, str]) -> list[OpenCell]:
+def open_cells(board: Board) -> list[OpenCell]:
     """Return what each cell of the matrix opens; nothing for a board without one."""
     opened: list[OpenCell] = []
     matrix = board.matrix
@@ -177,22 +172,20 @@ def open_cells(board: Board, anchors: Mapping[RowPlace, str]) -> list[OpenCell]:
     for row in matrix.rows:
         for cell, base in zip(row.cells, matrix.baseline.cells, strict=True):
             if cell is not None and base is not None:
-                opened.append(_open(board, cell, base, anchors))
+                opened.append(_open(board, cell, base))
     return opened
 
 
-def _open(
-    board: Board, cell: MatrixCell, base: MatrixCell, anchors: Mapping[RowPlace, str]
-) -> OpenCell:
+def _open(board: Board, cell: MatrixCell, base: MatrixCell) -> OpenCell:
     table = cell.shown.table
     runs = [run for run in board.runs if run.record.run_id in cell.row.runs]
     return OpenCell(
-        anchor=cell_anchor(cell, anchors),
+        anchor=cell_anchor(board, cell),
         title=f"{row_name(cell.row, table)} on {suite_name(table.suite)}",
         word=cell.word,
         facts=_facts(cell, base),
         strip=_strip(cell, base),
-        row_anchor=anchors[cell.shown.anchor, cell.place],
+        row_anchor=board.row_anchors[cell.shown.anchor, cell.place],
         run=run_link(board, cell.row.runs[0]),
         command=repeat(runs),
     )

@@ -18,11 +18,20 @@ if TYPE_CHECKING:
 
 LIGHT, DARK = "figures/matrix-light.svg", "figures/matrix-dark.svg"
 """The pictures for a README, in a version."""
-WIDTH, NAMES, EDGE = 720.0, 168.0, 8.0
-"""Widths of the picture, of its names and of its edge, in pixels."""
+WIDTH = 720.0
+"""Pixels of the picture."""
+NAMES = 168.0
+"""Pixels of the column of names."""
+EDGE = 8.0
+"""Pixels of the margin."""
 SIZE = 20.5
 """Pixels of the letters: ten where a phone halves the picture."""
-LINE, ROW, GAP = 32.0, 58.0, 4.0
+LINE = 32.0
+"""Pixels of a line of text."""
+ROW = 58.0
+"""Pixels of a row, with two lines."""
+GAP = 4.0
+"""Pixels between two cells."""
 UPPER, LOWER = 18.0, 41.0
 """Places of the two lines of a row, below its top."""
 LONG_NAME = 14
