@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from compared_runs import runs_in
 from made_runs import made_runs
 from msgspec.structs import replace
 
@@ -18,7 +19,6 @@ from bench.board.pages.board import render_board
 from bench.board.pages.matrix import ShownCell, ShownGroup, ShownRow, matrix_grid, shown_matrix
 from bench.board.pages.matrix_picture import DARK, LIGHT, WIDTH, matrix_pictures, picture_rows
 from bench.compare.words.finding import comparison_of
-from bench.records import Run, RunsFolder
 
 NOISES = {"simcse": 0.4, "promcse": 0.9, "conpvp": 0.45}
 
@@ -26,10 +26,8 @@ NOISES = {"simcse": 0.4, "promcse": 0.9, "conpvp": 0.45}
 @pytest.fixture(scope="module")
 def board(tmp_path_factory: pytest.TempPathFactory) -> Board:
     folder = tmp_path_factory.mktemp("runs")
-    made_runs(folder, NOISES, seeds=(1, 2, 3), suites=("sts", "transfer"))
-    store = RunsFolder(folder)
-    runs = [Run(record, store.folder(record.run_id)) for record in store.records()[0]]
-    return build_board(runs, version="v1", title="Test")
+    records = made_runs(folder, NOISES, suites=("sts", "transfer"))
+    return build_board(runs_in(folder, records), version="v1", title="Test")
 
 
 @pytest.fixture(scope="module")
@@ -125,8 +123,6 @@ def test_a_foreign_name_leaves_the_picture_a_picture(board: Board) -> None:
 
 
 def test_one_suite_needs_no_matrix(tmp_path: Path) -> None:
-    made_runs(tmp_path, NOISES, seeds=(1, 2, 3), suites=("sts",))
-    store = RunsFolder(tmp_path)
-    runs = [Run(record, store.folder(record.run_id)) for record in store.records()[0]]
-    made = build_board(runs, version="v1", title="Test")
+    records = made_runs(tmp_path, NOISES, suites=("sts",))
+    made = build_board(runs_in(tmp_path, records), version="v1", title="Test")
     assert made.matrix is None and 'class="matrix"' not in render_board(made)

@@ -29,7 +29,7 @@ worlds in which it is less."""
 EQUAL_WITHIN = "equal within"
 OWN_INTERVAL = "±"
 MEANS = {
-    "better, worse": "the interval of the difference leaves zero out. It is wider than 95 % where "
+    "better, worse": "the interval of the difference leaves zero out. It is wider than 95 % if "
     "several rows are compared at once",
     INCONCLUSIVE: 'the data cannot tell, which is not "equal"',
     NOT_TESTED: "fewer than three seeds, or no predictions",

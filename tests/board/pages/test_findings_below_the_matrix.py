@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from compared_runs import runs_in
 from made_runs import made_runs
 from scipy import stats
 
@@ -16,7 +17,6 @@ from bench.board.pages.claims import claims_grids, claims_of_method
 from bench.board.pages.gain_sizes import gain_sizes
 from bench.board.tables import BoardTable, page_tables, row_anchors
 from bench.compare.statistics.table import Row, Table
-from bench.records import Run, RunsFolder
 
 NOISES = {"simcse": 0.4, "promcse": 0.9, "conpvp": 0.45}
 
@@ -24,10 +24,8 @@ NOISES = {"simcse": 0.4, "promcse": 0.9, "conpvp": 0.45}
 @pytest.fixture(scope="module")
 def board(tmp_path_factory: pytest.TempPathFactory) -> Board:
     folder = tmp_path_factory.mktemp("runs")
-    made_runs(folder, NOISES, seeds=(1, 2, 3), suites=("sts", "transfer"))
-    store = RunsFolder(folder)
-    runs = [Run(record, store.folder(record.run_id)) for record in store.records()[0]]
-    return build_board(runs, version="v1", title="Test")
+    records = made_runs(folder, NOISES, suites=("sts", "transfer"))
+    return build_board(runs_in(folder, records), version="v1", title="Test")
 
 
 def test_a_claimed_gain_names_its_backbone_and_the_row_that_tests_it(board: Board) -> None:
