@@ -77,6 +77,14 @@ def signed_number(value: float, decimals: int = 2) -> str:
     return text[1:] if float(text) == 0 else text
 
 
+def interval_end(value: float, decimals: int = 2) -> str:
+    """Return +1.65 or 0.00; more digits for an end whose sign would be rounded away: +0.0036."""
+    text = signed_number(value, decimals)
+    if value != 0 and float(text) == 0:
+        return signed_number(value, decimals + 2)
+    return text
+
+
 def with_interval(
     difference: float, low: float | None, high: float | None, decimals: int = 2
 ) -> str:
@@ -84,4 +92,4 @@ def with_interval(
     text = signed_number(difference, decimals)
     if low is None or high is None:
         return text
-    return f"{text} [{signed_number(low, decimals)}, {signed_number(high, decimals)}]"
+    return f"{text} [{interval_end(low, decimals)}, {interval_end(high, decimals)}]"

@@ -13,7 +13,7 @@ from statistics import stdev
 from bench.base.errors import BenchError, UnknownName
 from bench.base.text import plural
 from bench.compare.baseline import find_row
-from bench.compare.formatting import with_interval
+from bench.compare.formatting import interval_end, with_interval
 from bench.compare.judge import head_column
 from bench.compare.statistics.column import Column
 from bench.compare.statistics.differences import EQUAL, Differences
@@ -279,7 +279,7 @@ def steps_of(calculation: Calculation) -> list[Step]:
     steps.append(
         (
             f"interval, {100 * (1 - critical):.1f} %",
-            f"{low:+.2f} to {high:+.2f}",
+            f"{interval_end(low)} to {interval_end(high)}",
             f"{difference:.4f} ± {c.critical_t:.3f} x {_number(error)}; "
             f"t table at {1 - critical / 2:.4f}",
         )

@@ -14,7 +14,7 @@ from bench.board.board import Board
 from bench.board.matrix import MatrixCell, MatrixRow
 from bench.board.pages.links import method_link, minus, run_link
 from bench.board.repeat import repeat
-from bench.compare.formatting import score, signed_number
+from bench.compare.formatting import interval_end, score, signed_number
 from bench.compare.statistics.table import ALPHA, BETTER, INCONCLUSIVE, WORSE, Row, Table
 from bench.compare.words.names import row_name, suite_name, table_name
 from bench.papers import claimed_gain
@@ -200,8 +200,8 @@ def _facts(cell: MatrixCell, base: MatrixCell) -> list[tuple[str, str]]:
         here = f"{_signed(against.difference)} against {name}"
         if against.ci_low is not None and against.ci_high is not None:
             level = f"{100 * (against.ci_level or 0.95):.3g} %"
-            ends = f"{_signed(against.ci_low)} to {_signed(against.ci_high)}"
-            here += f", {level} interval {ends}"
+            low, high = interval_end(against.ci_low), interval_end(against.ci_high)
+            here += f", {level} interval {minus(low)} to {minus(high)}"
         facts.append(("here", here))
     facts += _threshold(cell, table)
     claimed, of = _claim(row)

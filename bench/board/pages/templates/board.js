@@ -13,6 +13,8 @@
     return element;
   }
   const fixed = (value, digits) => value.toFixed(digits).replace("-", "\u2212");
+  // an end of an interval has more digits if its sign would be rounded away
+  const end = (value, digits) => signed(value, Number(value.toFixed(digits)) || !value ? digits : digits + 2);
   const signed = (value, digits) => (Number(value.toFixed(digits)) > 0 ? "+" : "") + fixed(Number(value.toFixed(digits)), digits);
   const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 
@@ -237,7 +239,7 @@
     const digits = cell.decimals, by = signed(numberIn(cell.text) - numberIn(base.text), digits);
     if (!cell.against?.verdict) return `${by}; not tested`;
     const { verdict, difference: value, ci_low: low, ci_high: high, ci_level: level, p } = cell.against;
-    return `${verdict}, ${signed(value, digits)} [${signed(low, digits)}, ${signed(high, digits)}] (${Number((100 * level).toPrecision(3))} % CI); p ${p < 0.001 ? "below 0.001" : Number(p.toPrecision(2))}`;
+    return `${verdict}, ${signed(value, digits)} [${end(low, digits)}, ${end(high, digits)}] (${Number((100 * level).toPrecision(3))} % CI); p ${p < 0.001 ? "below 0.001" : Number(p.toPrecision(2))}`;
   }
 
   // Seeds as dots on a line, with the interval of the mean; a tick where a paper's value is.
