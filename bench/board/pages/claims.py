@@ -14,7 +14,7 @@ from bench.board.board import Board
 from bench.board.pages.gain_sizes import seeds_words
 from bench.board.pages.links import minus
 from bench.compare.claims import JudgedClaim
-from bench.compare.formatting import signed_number
+from bench.compare.formatting import with_interval
 from bench.compare.words.names import row_name, table_name
 from bench.papers import AVERAGE
 from bench.papers.names import printed_backbone, printed_name
@@ -128,9 +128,7 @@ def _line(board: Board, same: Sequence[JudgedClaim]) -> ClaimLine:
         if first.claim.task != AVERAGE:
             where += f", {first.claim.task}"
     if first.difference is not None:
-        here = signed_number(first.difference)
-        if first.low is not None and first.high is not None:
-            here += f" [{signed_number(first.low)}, {signed_number(first.high)}]"
+        here = with_interval(first.difference, first.low, first.high)
     return ClaimLine(
         judged=same,
         paper=paper,
