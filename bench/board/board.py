@@ -28,6 +28,7 @@ from bench.board.tables import (
 from bench.compare.beside_paper import beside_rows
 from bench.compare.claims import JudgedClaim, judge_claims
 from bench.compare.gain_sizes import SpreadOfRow, row_spreads
+from bench.compare.grouping import recorded_budget
 from bench.compare.printed import Reproduced
 from bench.compare.senders import with_sender
 from bench.compare.statistics.table import Row, Table
@@ -256,7 +257,7 @@ def build_board(
     labelled = [with_sender(run, senders.get(run.record.run_id)) for run in finished]
     made = make_tables(labelled, baseline=baseline, paper=True, cost=True, main_budget=main_budget)
     tables = board_tables(made, {run.record.run_id: run.record for run in finished})
-    _check_main_budget(tables, main_budget)
+    _check_main_budget([run.record for run in finished], main_budget)
     in_rows: set[str] = set()
     for table in tables:
         in_rows.update(run for row in table.table.rows for run in row.runs)
@@ -287,10 +288,10 @@ def build_board(
     )
 
 
-def _check_main_budget(tables: Sequence[BoardTable], main_budget: str) -> None:
-    """Raise UnknownName for a main budget that no table has."""
-    budgets = {shown.table.budget for shown in tables}
-    if main_budget not in budgets:
+def _check_main_budget(records: Sequence[RunRecord], main_budget: str) -> None:
+    """Raise UnknownName for a main budget that no run has."""
+    budgets = {recorded_budget(record) for record in records}
+    if main_budget and main_budget not in budgets:
         raise UnknownName(
             "main budget",
             main_budget,

@@ -1,7 +1,7 @@
 """The matrix of a board: methods by suites, each cell a difference from the baseline with its word.
 
-Its rows are those of the main table: the judged ones, then those for comparison and for scale. Its
-columns are the tables of the same setting, backbone and length, one per suite.
+Its rows are those of the main table: the judged ones, then those for comparison and for scale, but
+for the rows of other questions, which have tables of their own. Its columns are the tables of the same setting, backbone and length, one per suite.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.board.tables import PROTOCOLS, BoardTable
-from bench.compare.statistics.table import Against, Row, Table
+from bench.compare.statistics.table import FOR_COMPARISON, NOT_TRAINED, Against, Row, Table
 from bench.compare.words.finding import comparison_of, main_table, verdict_word
 
 FEWEST_COLUMNS = 2
@@ -73,12 +73,38 @@ def make_matrix(tables: Sequence[BoardTable]) -> Matrix | None:
     columns = _columns(tables, main)
     if len(columns) < FEWEST_COLUMNS:
         return None
-    made = [_row(place, columns) for place in range(len(main.rows))]
+    elsewhere = _rows_of_further_questions(tables)
+    made = []
+    for place, row in enumerate(main.rows):
+        if row.stands != FOR_COMPARISON or row.runs not in elsewhere:
+            made.append(_row(place, columns))
     baseline = [row for row in made if row.first.row.is_baseline]
     if not baseline:
         return None
     rows = [row for row in made if not row.first.row.is_baseline]
     return Matrix(columns=tuple(columns), rows=tuple(rows), baseline=baseline[0])
+
+
+def other_questions(tables: Sequence[BoardTable], matrix: Matrix | None) -> list[BoardTable]:
+    """Return the publisher's tables that answer a planned question, but for the main table and the
+    columns of the matrix."""
+    main = main_table([shown.table for shown in tables])
+    columns = {shown.anchor for shown in matrix.columns} if matrix is not None else set()
+    found = []
+    for shown in tables:
+        is_asked = bool(shown.table.question) and not shown.table.sender
+        if is_asked and shown.table is not main and shown.anchor not in columns:
+            found.append(shown)
+    return found
+
+
+def _rows_of_further_questions(tables: Sequence[BoardTable]) -> set[tuple[str, ...]]:
+    """Return the runs of each row of a further question, its baseline among them."""
+    found: set[tuple[str, ...]] = set()
+    for shown in tables:
+        if shown.table.is_further:
+            found |= {row.runs for row in shown.table.rows if row.stands in ("", NOT_TRAINED)}
+    return found
 
 
 def _columns(tables: Sequence[BoardTable], main: Table) -> list[BoardTable]:
@@ -90,6 +116,8 @@ def _columns(tables: Sequence[BoardTable], main: Table) -> list[BoardTable]:
         table = shown.table
         same = (table.setting, table.backbone, table.budget, table.chosen_on, table.sender)
         if same != (main.setting, main.backbone, main.budget, main.chosen_on, main.sender):
+            continue
+        if table.is_further:
             continue
         shares = any(run in runs for row in table.rows for run in row.runs)
         if table is main:

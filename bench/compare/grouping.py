@@ -48,7 +48,7 @@ def usual_budgets(records: Iterable[RunRecord]) -> dict[tuple[str, str], str]:
         if is_start(record):
             continue
         place = (record.setting, record.backbone_name)
-        counts.setdefault(place, Counter())[_budget(record)] += 1
+        counts.setdefault(place, Counter())[recorded_budget(record)] += 1
     return {place: budgets.most_common(1)[0][0] for place, budgets in counts.items()}
 
 
@@ -62,7 +62,7 @@ def rarer_budgets(
     """
     rarer = {}
     for record in records:
-        budget = _budget(record)
+        budget = recorded_budget(record)
         if is_start(record) or budget in ("", usual[record.setting, record.backbone_name]):
             continue
         rarer[record.run_id] = budget
@@ -106,5 +106,6 @@ def _place(record: RunRecord, rarer: Mapping[str, str]) -> Place:
     return record.setting, record.backbone_name, rarer.get(record.run_id, "")
 
 
-def _budget(record: RunRecord) -> str:
+def recorded_budget(record: RunRecord) -> str:
+    """Return the budget of a run, such as "1000steps"; "" if its recipe says how long."""
     return str(getattr(record.recipe.get("budget"), "value", None) or "")

@@ -15,6 +15,7 @@ from bench.base.errors import BenchError, UnknownName
 from bench.base.reading import PLAN_BYTES, read_plain_file
 from bench.base.text import list_names
 from bench.compare.baseline import compare_with_baseline, find_row
+from bench.compare.starts import rows_with_starts
 from bench.compare.statistics.table import FOR_COMPARISON, FOR_SCALE, Row, Table, by_standing
 from bench.records.names import PLAN
 from bench.records.question import Question
@@ -80,7 +81,7 @@ def asked_tables(
 
 def ask(table: Table, asked: Sequence[Asked], baseline: str | None) -> list[Table]:
     """Return the table with its baseline and its family, by the first question that it answers; and
-    for each further question one with its rows alone.
+    for each further question one with its rows and their untrained starts alone.
 
     ``baseline``: the row that the user names; then only questions about it count.
     """
@@ -90,12 +91,14 @@ def ask(table: Table, asked: Sequence[Asked], baseline: str | None) -> list[Tabl
     made = []
     for number, one in enumerate(answering):
         question = one.question
-        rows = [found for name in question.rows if (found := _find(table, name)) is not None]
-        missing = [name for name in question.rows if _find(table, name) is None]
+        planned = {name: _find(table, name, one.runs) for name in question.rows}
+        rows = [row for row in planned.values() if row is not None]
+        missing = [name for name, row in planned.items() if row is None]
         of_question = replace(table, question=question.text)
         if number:
             base = _find(table, question.baseline)
-            kept = [row for row in table.rows if row is base or row in rows]
+            judged = [row for row in table.rows if row is base or row in rows]
+            kept = rows_with_starts(judged, table)
             of_question = replace(of_question, rows=tuple(kept), is_further=True)
         if missing:
             note = f"planned, and not here: {list_names(missing, len(missing))}"
@@ -114,17 +117,23 @@ def _answers(table: Table, asked: Asked, baseline: str | None) -> bool:
     if not any(asked.runs.intersection(row.runs) for row in table.rows):
         return False
     base = _find(table, question.baseline)
-    if base is None or not any(_find(table, name) for name in question.rows):
+    if base is None or not any(_find(table, name, asked.runs) for name in question.rows):
         return False
     return baseline is None or find_row(table, baseline, "--baseline") is base
 
 
-def _find(table: Table, name: str) -> Row | None:
-    """Return the row of a name; None if the table has none, or several."""
-    try:
-        return find_row(table, name, OPTION)
-    except BenchError:
-        return None
+def _find(table: Table, name: str, made_for: frozenset[str] = frozenset()) -> Row | None:
+    """Return the row of a name, of several the one with runs of ``made_for``; None if the table has
+    none, or several."""
+    of_question = tuple(row for row in table.rows if made_for.intersection(row.runs))
+    for rows in (of_question, table.rows):
+        try:
+            found = find_row(replace(table, rows=rows), name, OPTION)
+        except BenchError:
+            continue
+        if found is not None:
+            return found
+    return None
 
 
 def with_family(table: Table, planned: Sequence[tuple[str, ...]]) -> Table:

@@ -37,6 +37,16 @@ def starts_of(row: Row, rows: Sequence[Row]) -> list[Row]:
     ]
 
 
+def rows_with_starts(judged: Sequence[Row], table: Table) -> list[Row]:
+    """Return these rows of a table and all that they are held against, in the table's order."""
+    kept = list(judged)
+    if asks_for_starts(table):
+        for row in judged:
+            kept += starts_of(row, table.rows)
+            kept += [one for one in table.rows if _is_first_token(one, row)]
+    return [row for row in table.rows if row in kept]
+
+
 def _own_start(row: Row, rows: Sequence[Row], runs: Mapping[str, Run]) -> Row | None:
     """Return the start with the most recipe values in common; None if it was not scored."""
     recipe = runs[row.runs[0]].record.recipe

@@ -86,7 +86,7 @@ def make_tables(
         sent = asked_tables(sent, questions_of(_of(by_id, theirs)), None)
         sent = [replace(table, sender=sender) for table in sent]
         made += [with_notes(judge(table, by_id), sent, records) for table in sent]
-    tables = _in_order(_without_sample(made), main_budget)
+    tables = _in_order(_without_sample(made), main_budget, usual)
     if paper:
         tables = [with_paper(table, records) for table in tables]
     if cost:
@@ -110,7 +110,7 @@ def _without_sample(tables: Sequence[Table]) -> list[Table]:
     ]
 
 
-def _in_order(tables: Sequence[Table], main_budget: str) -> list[Table]:
+def _in_order(tables: Sequence[Table], main_budget: str, usual: Usual) -> list[Table]:
     """Sort into blocks of one setting and backbone, the largest block first within a setting.
 
     The tables of the main budget come first. In a block the suites are in the papers' order. The
@@ -122,11 +122,18 @@ def _in_order(tables: Sequence[Table], main_budget: str) -> list[Table]:
         if not table.sender and table.suite != SAMPLE:
             most[block] = max(most[block], len(table.rows))
 
+    def is_main(table: Table) -> bool:
+        if table.chosen_on:
+            return False
+        if table.budget or not main_budget:
+            return table.budget == main_budget
+        return usual.budgets.get((table.setting or "", table.backbone or "")) == main_budget
+
     def order(table: Table) -> tuple[object, ...]:
         return (
             table.sender,
             table.suite == SAMPLE,
-            bool(table.chosen_on) or table.budget != main_budget,
+            not is_main(table),
             bool(table.chosen_on or table.budget),
             SETTINGS.index(table.setting),
             -most[table.setting, table.backbone],

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, convert
 
-from bench.base.errors import BenchError
+from bench.base.errors import BenchError, one_line
 from bench.method.recipe import Value
 
 NO_SOURCE = "no source"  # the source of a value if the file names none
@@ -169,8 +169,11 @@ def read_custom(file: Path) -> CustomRecipe:
         recipe = convert(table, CustomRecipe)
         convert(recipe.search.get("seeds", []), list[int])
     except UNREADABLE as error:
+        reason = f"is not a valid recipe: {one_line(error)}"
+        if isinstance(error, OSError):
+            reason = f"cannot be read: {error.strerror}"
         raise BenchError(
-            f"--recipe {file} is not a valid recipe: {error}",
+            f"--recipe {file} {reason}",
             "bench search METHOD writes one; docs/search.md describes the format",
         ) from None
     return recipe

@@ -18,6 +18,7 @@ from bench.board.matrix import Matrix
 from bench.board.pages.board import render_board
 from bench.board.pages.matrix import ShownCell, ShownGroup, ShownRow, matrix_grid, shown_matrix
 from bench.board.pages.matrix_picture import DARK, LIGHT, WIDTH, matrix_pictures, picture_rows
+from bench.board.pages.questions import answered_questions
 from bench.compare.words.finding import comparison_of
 
 NOISES = {"simcse": 0.4, "promcse": 0.9, "conpvp": 0.45}
@@ -74,6 +75,46 @@ def test_markdown_has_the_matrix_in_words(board: Board) -> None:
     (line,) = [one for one in text.splitlines() if one.startswith("| PromCSE")]
     assert line.count("worse") >= 1 and "+2.24" in line
     assert "SimCSE, score" in text
+
+
+PLACEBO = """[question]
+text = "Does what differs in nothing read inconclusive?"
+baseline = "simcse"
+rows = ["simcse+placebo"]
+"""
+PRIMARY = """[question]
+text = "Do PromCSE and ConPVP beat SimCSE?"
+baseline = "simcse"
+rows = ["promcse", "conpvp"]
+"""
+
+
+def test_a_further_question_stands_below_the_matrix_and_not_in_it(tmp_path: Path) -> None:
+    """Also on a suite with a protocol that papers print, whose table is looked for by it."""
+    suites = ("sts", "cxc")
+    records = made_runs(tmp_path, NOISES, suites=suites)
+    records += made_runs(tmp_path, {"simcse": 0.4}, (11, 12, 13), suites, variant="placebo")
+    for record in records:
+        asked = PLACEBO if record.variant else PRIMARY
+        (tmp_path / record.run_id / "plan.toml").write_text(asked, encoding="utf-8")
+    board = build_board(runs_in(tmp_path, records), version="v1", title="Test")
+    matrix = board.matrix
+    assert matrix is not None
+    assert {row.first.row.method for row in matrix.rows} == {"promcse", "conpvp"}
+    assert all(not shown.table.is_further for shown in matrix.columns)
+    for row in (*matrix.rows, matrix.baseline):
+        assert None not in row.cells, "the main table of each suite"
+    (question,) = answered_questions(board)
+    assert question.text == "Does what differs in nothing read inconclusive?"
+    assert [answer.where for answer in question.answers] == [
+        "STS, unsupervised",
+        "CxC, unsupervised",
+    ]
+    page = render_board(board)
+    for answer in question.answers:
+        assert "SimCSE+placebo" in answer.sentence
+        assert f'<a href="#{answer.anchor}">{answer.where}</a>' in page
+        assert f'<h2 id="{answer.anchor}">' in page
 
 
 NARROW = 358

@@ -13,7 +13,7 @@ from bench.compare.senders import with_sender
 from bench.compare.statistics.table import FOR_COMPARISON, FOR_SCALE, Table
 from bench.compare.tables import make_tables
 from bench.compare.words.finding import table_finding, verdict_of, verdict_word
-from bench.compare.words.names import table_name
+from bench.compare.words.names import row_name, table_name
 from bench.records import Run
 
 NOISES = {"simcse": 0.5, "promcse": 0.1, "ct": 0.49, "mirror-bert": 0.9}
@@ -76,6 +76,19 @@ def test_a_planned_row_is_judged_as_if_it_were_the_only_one(runs: list[Run]) -> 
     assert "PromCSE" not in found
 
 
+def test_a_planned_row_has_the_plain_name_among_rows_of_its_method(
+    runs: list[Run], tmp_path: Path
+) -> None:
+    """Also if the others have as many seeds."""
+    write_question(runs, "ct", HELPS)
+    seeds = sorted({run.record.seed for run in runs if run.record.method == "ct"}, key=str)
+    warm = [sts_run(tmp_path, "ct", s, 0.45, recipe={"temperature": 0.1}) for s in seeds]
+    table = only(make_tables([*runs, *runs_in(tmp_path, warm)]))
+    names = {row_name(row, table): row.stands for row in table.rows if row.name == "ct"}
+    assert names == {"CT": "", "CT (temperature 0.1)": FOR_COMPARISON}
+    assert not any("not here" in note for note in table.notes)
+
+
 def test_another_baseline_is_another_question(runs: list[Run]) -> None:
     write_question(runs, "ct", HELPS)
     named = only(make_tables(runs, baseline="SimCSE"))
@@ -90,7 +103,8 @@ def test_a_second_question_has_a_table_of_its_rows(runs: list[Run]) -> None:
     write_question(runs, "mirror-bert", LAYERS)
     first, second = make_tables(runs)
     assert len(first.rows) == 5 and first.baseline == "simcse"
-    assert standing(second) == {"promcse": "", "mirror-bert": ""}
+    held_against = {"cls": FOR_SCALE}
+    assert standing(second) == {"promcse": "", "mirror-bert": ""} | held_against
     assert second.baseline == "promcse" and verdict_of(second.rows[1]) == "worse"
     assert "Which layers?" in table_name(second) and "Does CT help?" not in table_name(first)
     assert "planned, and not here: diffcse" in second.notes

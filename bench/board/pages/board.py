@@ -18,6 +18,7 @@ from bench.board.pages.matrix import open_cells, shown_matrix
 from bench.board.pages.new_row import command_for_row
 from bench.board.pages.panel import as_script, panel_data
 from bench.board.pages.printed import printed_papers
+from bench.board.pages.questions import answered_questions
 from bench.board.pages.run_page import remarks_on, run_facts, sentences
 from bench.board.pages.small_grids import changes_grid, data_grid, methods_grid
 from bench.board.pages.words import plain_text
@@ -96,6 +97,7 @@ def render_board(
         figures=figures,
         data_grid=data_grid,
         claims=claims,
+        questions=answered_questions(board),
         gain_sizes=sizes,
         methods=methods_grid(board),
         papers=printed_papers(board),

@@ -15,7 +15,15 @@ from bench.board.matrix import MatrixCell, MatrixRow
 from bench.board.pages.links import method_link, minus, run_link
 from bench.board.repeat import repeat
 from bench.compare.formatting import interval_end, score, signed_number
-from bench.compare.statistics.table import ALPHA, BETTER, INCONCLUSIVE, WORSE, Row, Table
+from bench.compare.statistics.table import (
+    ALPHA,
+    BETTER,
+    INCONCLUSIVE,
+    NOT_TRAINED,
+    WORSE,
+    Row,
+    Table,
+)
 from bench.compare.words.names import row_name, suite_name, table_name
 from bench.papers import claimed_gain
 from bench.papers.names import CLAIMED_ON
@@ -109,7 +117,10 @@ def _shown_row(board: Board, row: MatrixRow) -> ShownRow:
 
 
 def _claim(row: Row) -> tuple[str, str]:
-    """Return the printed gain, and of how many runs it is; empty if no paper prints one."""
+    """Return the published gain, and of how many runs it is; empty if no paper publishes one, or
+    the row stands for something else."""
+    if row.stands not in ("", NOT_TRAINED):
+        return "", ""
     found = claimed_gain(row.method, row.variant, row.setting, CLAIMED_ON)
     if found is None:
         return "", ""

@@ -84,17 +84,13 @@ def table_finding(table: Table) -> Finding:
     if not compared:
         details = [_untested_sentence(table), _not_trained_sentence(table)]
         return Finding(_best_sentence(table), " ".join(filter(None, details)))
-    details = [
-        _candidates_sentence(table),
-        _untested_sentence(table),
-        _not_trained_sentence(table),
-    ]
+    details = [_untested_sentence(table), _not_trained_sentence(table)]
     if len(compared) == 1:
         claim = _sentence_of_one(compared[0], table)
     else:
         claim = _comparison_sentence(compared, table)
         kind = "planned" if table.question else "tested"
-        details.insert(0, _counts_sentence(compared, kind))
+        details = [_counts_sentence(compared, kind), _candidates_sentence(table), *details]
     return Finding(claim, " ".join(sentence for sentence in details if sentence))
 
 

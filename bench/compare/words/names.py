@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from bench.compare.statistics.rows import SENDER
-from bench.compare.statistics.table import AVERAGE, Row, Table, place_of
+from bench.compare.statistics.table import AVERAGE, NOT_TRAINED, Row, Table, place_of
 from bench.compare.statistics.terms import CORPUS
 from bench.papers.names import printed_name
 from bench.records.names import OWN_DATA, RAW, text_of
@@ -58,7 +58,7 @@ def row_details(row: Row, table: Table) -> str:
     namesakes = table.namesakes.get(place_of(row), ())
     told_by_values = bool(row.differs) and _are_told_by_values(namesakes)
     parts = ["step 0"] if row.is_start else []
-    for key, value in row.differs:
+    for key, value in _unlike_planned(row, namesakes, table):
         if key == SENDER:
             if value != table.sender:
                 parts.append(f"{key} {value}")
@@ -71,6 +71,16 @@ def row_details(row: Row, table: Table) -> str:
     if table.setting is None:
         parts.append("not trained here" if row.setting == "none" else row.setting)
     return f"({', '.join(parts)})" if parts else ""
+
+
+def _unlike_planned(row: Row, namesakes: Sequence[Row], table: Table) -> list[tuple[str, str]]:
+    """Return what sets a row apart from its namesakes; from the one that the question names, if it
+    names one, which then needs nothing."""
+    planned = [one for one in namesakes if table.question and one.stands in ("", NOT_TRAINED)]
+    if len(planned) != 1:
+        return list(row.differs)
+    usual = dict(planned[0].differs)
+    return [(key, value) for key, value in row.differs if key == SENDER or usual.get(key) != value]
 
 
 def _difference(key: str, value: str, namesakes: Sequence[Row]) -> str:

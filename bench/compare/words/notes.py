@@ -114,12 +114,13 @@ def _run_notes(table: Table) -> Iterator[str]:
 
 
 def _start_notes(table: Table) -> Iterator[str]:
-    """Name the trained rows whose start was not scored, with the command that scores it, and those
+    """Name the judged rows whose start was not scored, with the command that scores it, and rows
     that are not above it and have another place in the table."""
     if not asks_for_starts(table):
         return
     trained = [row for row in table.rows if row.setting != "none" and not row.is_start]
-    missing = [row for row in trained if not starts_of(row, table.rows)]
+    judged = [row for row in trained if row.stands in ("", NOT_TRAINED)]
+    missing = [row for row in judged if not starts_of(row, table.rows)]
     if missing:
         names = list_names(row_names(missing, table), MOST_NAMED)
         yield f"start not scored: {names} ({start_command(missing, table)})"

@@ -96,10 +96,12 @@ def test_the_main_budget_comes_first_and_untrained_rows_stand_at_every_budget() 
 
     usual = ("unsupervised", "", ["simcse", "promcse", "promptbert", "cls"])
     main = ("unsupervised", "1000steps", ["simcse", "cls"])
-    others = [("supervised", "", ["simcse"]), ("none", "", ["other"])]
+    supervised_rows, scale = ("supervised", "", ["simcse"]), ("none", "", ["other"])
     assert sorted(shown()[0][2]) == sorted(usual[2]) and shown()[-1] == main
-    first, second, *rest = shown(main_budget="1000steps")
-    assert first == main and sorted(second[2]) == sorted(usual[2]) and rest == others
+    *of_that_budget, third, last = shown(main_budget="1000steps")
+    assert of_that_budget == [main, supervised_rows]
+    assert sorted(third[2]) == sorted(usual[2]) and last == scale
+    assert shown(main_budget="100steps") == shown(), "the length of most runs has a name, too"
     with pytest.raises(UnknownName, match="unknown main budget '2h'.*1000steps"):
         shown(main_budget="2h")
 
