@@ -1,7 +1,8 @@
 """The matrix of a board: methods by suites, each cell a difference from the baseline with its word.
 
-Its rows are those of the main table: the judged ones, then those for comparison and for scale, but
-for the rows of other questions, which have tables of their own. Its columns are the tables of the same setting, backbone and length, one per suite.
+Its rows are those of the main table: the judged ones, then those for comparison and for scale.
+Untrained starts are not in it, nor rows of other questions, which have tables of their own. Its
+columns are the tables of the same setting, backbone and length, one per suite.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ def make_matrix(tables: Sequence[BoardTable]) -> Matrix | None:
     elsewhere = _rows_of_further_questions(tables)
     made = []
     for place, row in enumerate(main.rows):
-        if row.stands != FOR_COMPARISON or row.runs not in elsewhere:
+        is_elsewhere = row.stands == FOR_COMPARISON and row.runs in elsewhere
+        if not is_elsewhere and not row.is_start:
             made.append(_row(place, columns))
     baseline = [row for row in made if row.first.row.is_baseline]
     if not baseline:

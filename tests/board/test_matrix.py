@@ -18,7 +18,7 @@ from bench.board.matrix import Matrix
 from bench.board.pages.board import render_board
 from bench.board.pages.matrix import ShownCell, ShownGroup, ShownRow, matrix_grid, shown_matrix
 from bench.board.pages.matrix_picture import DARK, LIGHT, WIDTH, matrix_pictures, picture_rows
-from bench.board.pages.questions import answered_questions
+from bench.board.pages.questions import answered_questions, questions_grid
 from bench.compare.words.finding import comparison_of
 
 NOISES = {"simcse": 0.4, "promcse": 0.9, "conpvp": 0.45}
@@ -104,17 +104,22 @@ def test_a_further_question_stands_below_the_matrix_and_not_in_it(tmp_path: Path
     assert all(not shown.table.is_further for shown in matrix.columns)
     for row in (*matrix.rows, matrix.baseline):
         assert None not in row.cells, "the main table of each suite"
-    (question,) = answered_questions(board)
+    answered = answered_questions(board)
+    assert answered is not None and answered.columns == ["STS", "CxC"]
+    (question,) = answered.questions
     assert question.text == "Does what differs in nothing read inconclusive?"
-    assert [answer.where for answer in question.answers] == [
-        "STS, unsupervised",
-        "CxC, unsupervised",
-    ]
+    assert question.against == "SimCSE, unsupervised"
+    (row,) = question.rows
+    assert row.name == "SimCSE+placebo"
     page = render_board(board)
-    for answer in question.answers:
-        assert "SimCSE+placebo" in answer.sentence
-        assert f'<a href="#{answer.anchor}">{answer.where}</a>' in page
-        assert f'<h2 id="{answer.anchor}">' in page
+    for cell in row.cells:
+        assert cell is not None and cell.judged
+        assert f'class="cell {cell.word}" href="#{cell.anchor}">{cell.text} ' in page
+        assert f'<tr id="{cell.anchor}" ' in page
+    text = as_markdown(questions_grid(answered))
+    assert f"SimCSE\\+placebo | SimCSE, unsupervised | {row.cells[0].text}" in text.replace(
+        "\\-", "-"
+    )
 
 
 NARROW = 358

@@ -111,7 +111,10 @@ def _score(cell: MatrixCell | None) -> ShownScore:
 def _shown_row(board: Board, row: MatrixRow) -> ShownRow:
     first = row.first.row
     claimed, of = _claim(first)
-    cells = [_shown_cell(board, cell, row.stands) for cell in row.cells]
+    cells = [
+        None if cell is None else shown_cell(cell, cell_anchor(board, cell), row.stands)
+        for cell in row.cells
+    ]
     name = row_name(first, row.first.shown.table)
     return ShownRow(name, method_link(board, first.method), claimed, of, cells)
 
@@ -133,13 +136,12 @@ def _signed(value: float, decimals: int = 2) -> str:
     return minus(signed_number(value, decimals))
 
 
-def _shown_cell(board: Board, cell: MatrixCell | None, stands: str) -> ShownCell | None:
-    if cell is None:
-        return None
+def shown_cell(cell: MatrixCell, anchor: str, stands: str = "") -> ShownCell:
+    """Write a cell in words. ``anchor``: what it opens; ``stands``: what the row's group says."""
     against = cell.against
     text = "" if against is None else _signed(against.difference, 1)
     word = "" if cell.word == stands else cell.word
-    return ShownCell(text, word, cell_anchor(board, cell), word in JUDGED)
+    return ShownCell(text, word, anchor, word in JUDGED)
 
 
 def cell_anchor(board: Board, cell: MatrixCell) -> str:

@@ -21,7 +21,7 @@ from bench.board.pages.claims import ClaimGrids
 from bench.board.pages.engine import TEMPLATES
 from bench.board.pages.gain_sizes import GainSizes
 from bench.board.pages.matrix import ShownMatrix, matrix_grid, shown_matrix
-from bench.board.pages.questions import answered_questions
+from bench.board.pages.questions import answered_questions, questions_grid
 from bench.board.pages.small_grids import changes_grid
 from bench.board.publish.versions import Version
 from bench.compare.forms.scores import score_grid
@@ -93,6 +93,7 @@ def version_readme(
     show HTML as source."""
     template = _templates().get_template("version.md")
     matrix = shown_matrix(board)
+    questions = answered_questions(board)
     return template.render(
         board=board,
         preview=PREVIEW,
@@ -102,7 +103,7 @@ def version_readme(
         changes=changes_grid(board),
         matrix=None if matrix is None else matrix_grid(matrix),
         claims=claims,
-        questions=answered_questions(board),
+        questions=None if questions is None else questions_grid(questions),
         gain_sizes=sizes,
         printed=[(paper, number, papers()[paper].citation) for paper, number in tables()],
     )
