@@ -14,8 +14,9 @@ from bench.compare.formatting import score, signed_number
 from bench.compare.gain_sizes import COUNTS, MOST_SEEDS, SpreadOfRow, median_spread
 from bench.compare.statistics.differences import POWER
 from bench.compare.statistics.table import Table, most_seeds
+from bench.compare.statistics.terms import CORPUS
 from bench.compare.words.finding import main_table
-from bench.compare.words.names import baseline_name
+from bench.compare.words.names import baseline_name, unlike_planned
 from bench.papers import AVERAGE, REPORTED, ReferenceResult, claimed_gain, reported_sd
 from bench.papers.names import CLAIMED_ON, printed_backbone, printed_name
 
@@ -107,7 +108,7 @@ def _claimed(spread: SpreadOfRow, table: Table) -> tuple[float, ReferenceResult]
     if row is None or table.suite != "sts":
         return None
     # another text is no other method, other values are
-    if {name for name, _ in row.differs} - {"corpus"}:
+    if {name for name, _ in unlike_planned(row, table)} - {CORPUS}:
         return None
     found = claimed_gain(row.method, row.variant, row.setting, CLAIMED_ON)
     return None if found is None or found[0] <= 0 else found

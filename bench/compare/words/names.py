@@ -58,7 +58,7 @@ def row_details(row: Row, table: Table) -> str:
     namesakes = table.namesakes.get(place_of(row), ())
     told_by_values = bool(row.differs) and _are_told_by_values(namesakes)
     parts = ["step 0"] if row.is_start else []
-    for key, value in _unlike_planned(row, namesakes, table):
+    for key, value in unlike_planned(row, table):
         if key == SENDER:
             if value != table.sender:
                 parts.append(f"{key} {value}")
@@ -73,9 +73,10 @@ def row_details(row: Row, table: Table) -> str:
     return f"({', '.join(parts)})" if parts else ""
 
 
-def _unlike_planned(row: Row, namesakes: Sequence[Row], table: Table) -> list[tuple[str, str]]:
+def unlike_planned(row: Row, table: Table) -> list[tuple[str, str]]:
     """Return what sets a row apart from its namesakes; from the one that the question names, if it
     names one, which then needs nothing."""
+    namesakes = table.namesakes.get(place_of(row), ())
     planned = [one for one in namesakes if table.question and one.stands in ("", NOT_TRAINED)]
     if len(planned) != 1:
         return list(row.differs)

@@ -4,6 +4,7 @@ two protocols that say the same."""
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from compared_runs import runs_in
@@ -75,6 +76,19 @@ def test_every_paper_s_own_gain_is_in_the_finding_on_seeds(board: Board) -> None
     assert "Other people's code and hardware are in it" in found.note
     html = render_board(board, sizes=found)
     assert html.index('class="matrix"') < html.index('id="seeds"') < html.index('id="all-tables"')
+
+
+def test_a_gain_keeps_its_row_beside_ablations_of_the_method(tmp_path: Path) -> None:
+    records = made_runs(tmp_path, NOISES)
+    for record in records:
+        plan = '[question]\ntext = "?"\nbaseline = "simcse"\nrows = ["promcse", "conpvp"]\n'
+        (tmp_path / record.run_id / "plan.toml").write_text(plan, encoding="utf-8")
+    records += made_runs(tmp_path, {"conpvp": 0.45}, recipe={"temperature": 0.1})
+    board = build_board(runs_in(tmp_path, records), version="v1", title="Test")
+    found = gain_sizes(board)
+    assert found is not None
+    of_conpvp = [row for row in found.table.rows if row[0].text.startswith("ConPVP")]
+    assert [(row[0].text, row[1].text) for row in of_conpvp] == [("ConPVP", "+2.60")]
 
 
 def as_cxc(table: Table, protocol: str, by: float = 0.0) -> BoardTable:
