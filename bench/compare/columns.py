@@ -225,7 +225,7 @@ def _predicted(having: Sequence[tuple[Run, Score]], metric: Metric) -> Predicted
     runs = [run for run, _ in having]
     if metric.influence is None:
         return predicted_by_own_scorer(runs, first.key)
-    return read_predicted(runs, first.key, by_query=metric.by_query)
+    return read_predicted(runs, first.key, by_query=metric.by_query, has_gold=metric.has_gold)
 
 
 def scores_in_table(record: RunRecord, table: Table) -> Mapping[str, Score]:

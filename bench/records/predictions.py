@@ -151,9 +151,12 @@ QUERIES = {
 SENTENCES = "sentences of the STS sets"
 
 
-def read_predicted(runs: Sequence[Run], key: ScoreKey, *, by_query: bool = False) -> Predicted:
+def read_predicted(
+    runs: Sequence[Run], key: ScoreKey, *, by_query: bool = False, has_gold: bool = True
+) -> Predicted:
     """Read the predictions of a method's runs, one per seed, on one task: float64, or integers as
-    stored. ``by_query``: the metric needs the query of each pair.
+    stored. ``by_query``: the metric needs the query of each pair; ``has_gold``: and gold values,
+    which are 0 if it has none.
 
     Raises DataMissing if a run has no such score or no predictions of it, DataDamaged if a file is
     not a predictions file or does not fit, BenchError if the runs saw different items.
@@ -164,7 +167,7 @@ def read_predicted(runs: Sequence[Run], key: ScoreKey, *, by_query: bool = False
     metric = scores[0].metric
     stored: list[Any] = []
     for run in runs:
-        arrays = _arrays(run, key, by_query=by_query)
+        arrays = _arrays(run, key, by_query=by_query, has_gold=has_gold)
         first = stored[0] if stored else arrays
         problem = _unlike(arrays, first)
         if problem:
@@ -199,7 +202,7 @@ def _unlike(arrays: Mapping[str, np.ndarray], first: Mapping[str, np.ndarray]) -
     return ""
 
 
-def _arrays(run: Run, key: ScoreKey, *, by_query: bool) -> dict[str, np.ndarray]:
+def _arrays(run: Run, key: ScoreKey, *, by_query: bool, has_gold: bool) -> dict[str, np.ndarray]:
     """Read "prediction", "gold" and, if the task has them, "fold", "query" and the ``_UNITS``."""
     wanted = list(_NAMES)
     query = QUERIES.get(key.protocol, "query")
@@ -212,6 +215,8 @@ def _arrays(run: Run, key: ScoreKey, *, by_query: bool) -> dict[str, np.ndarray]
         arrays["prediction"] = answers  # several classes of each item: four times as large as int64
     if by_query and query in stored:
         arrays["query"] = _widen(stored[query])
+    if not has_gold and "prediction" in arrays:
+        arrays["gold"] = np.zeros(len(arrays["prediction"]))
     problem = _problem_of(arrays, by_query=by_query)
     if problem:
         raise DataDamaged(f"{run.predictions_file(key)}: {problem}")

@@ -128,7 +128,7 @@ def _line(board: Board, same: Sequence[JudgedClaim]) -> ClaimLine:
         if first.claim.task != AVERAGE:
             where += f", {first.claim.task}"
     if first.difference is not None:
-        here = with_interval(first.difference, first.low, first.high)
+        here = with_interval(first.difference, first.low, first.high, _decimals(first))
     return ClaimLine(
         judged=same,
         paper=paper,
@@ -139,6 +139,14 @@ def _line(board: Board, same: Sequence[JudgedClaim]) -> ClaimLine:
         verdict=first.verdict or f"not tested: {first.why_not}",
         seeds=_seeds(board, first),
     )
+
+
+def _decimals(judged: JudgedClaim) -> int:
+    """Return how many decimals the table writes on the claim's task."""
+    assert judged.table is not None and judged.row is not None
+    cell = judged.row.cells[judged.table.columns.index(judged.claim.task)]
+    assert cell is not None
+    return cell.decimals
 
 
 def _says(same: Sequence[JudgedClaim]) -> str:

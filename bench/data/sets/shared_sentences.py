@@ -26,12 +26,27 @@ STORED_TRACKS = Path(__file__).with_name("shared_in_tracks.npz")
 
 def sentence_numbers(task: str, gold_N: NDArray[np.generic]) -> Numbers | None:
     """Return (N, 2) the numbers of both sentences of every pair; None where these are not the
-    scores of a known set.
+    scores of a known set. For the sentences of a set, first sides before second, which have no
+    scores: of every sentence its pair and itself.
     """
-    if task in TRANSLATIONS:
+    if task in TRANSLATIONS or task == "alignment":
         task = "STS-B"
+    if task == "uniformity":
+        return _sentences_of("STS-B", len(gold_N))
     known = _stored().get(task)
     return known[1] if known is not None and known[0] == gold_hash(gold_N) else None
+
+
+def _sentences_of(task: str, n: int) -> Numbers | None:
+    """Return (N, 2) the numbers of every sentence's pair and of the sentence; None if the set has
+    another number of sentences."""
+    _, numbers = _stored()[task]
+    pairs = len(numbers)
+    if n != 2 * pairs:
+        return None
+    pair_N = np.tile(np.arange(pairs), 2)
+    sentence_N = numbers.T.reshape(-1)
+    return np.stack([pair_N, pairs + sentence_N], axis=1)
 
 
 def gold_hash(gold_N: NDArray[np.generic]) -> str:

@@ -2,15 +2,23 @@
 
 Numbers in, numbers out, in float64.
 
-Legend: N vectors or pairs, D dimensions, B rows of a block.
+Legend: N vectors or pairs, D dimensions, B rows of a block, S seeds.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bench.score.influence import Influence, even_weights
+
+if TYPE_CHECKING:
+    from bench.records.predictions import Predicted
+
 Floats = NDArray[np.float64]
+ABOVE = 4.0  # gold of pairs that mean the same
 BLOCK = 512  # rows with their distances to all others in memory at once
 
 
@@ -68,6 +76,32 @@ def uniformity(potentials_N: ArrayLike) -> float:
     Lower is more even. Source: Wang and Isola 2020.
     """
     return float(np.log(np.mean(np.asarray(potentials_N, dtype=np.float64))))
+
+
+def move_alignment(p: Predicted) -> Influence:
+    """Compute the influence of each pair on the mean squared distance of pairs with gold > 4.
+
+    Other pairs have none. Raises ValueError if no pair is above it.
+    """
+    positive_N = p.gold_N.astype(np.float64) > ABOVE
+    if not positive_N.any():
+        raise ValueError(f"{p.task}: no pair with a gold score above {ABOVE:g}")
+    weight_N = positive_N / positive_N.sum()
+    value_S = p.prediction_SN @ weight_N
+    moved_SN = (p.prediction_SN - value_S[:, None]) * weight_N
+    return Influence(value_S[:, None], moved_SN, weight_N)
+
+
+def move_uniformity(p: Predicted) -> Influence:
+    """Compute the influence of each vector on the log of the mean potential.
+
+    A vector is in its own potential and, as the other one, in those of all others, hence the 2:
+    the derivative of log(sum w_i w_j k_ij / sum w_i w_j) over i != j by a weight.
+    """
+    mean_S = p.prediction_SN.mean(axis=1)
+    weight_N = even_weights(p.n_items)
+    moved_SN = 2 * (p.prediction_SN / mean_S[:, None] - 1) * weight_N
+    return Influence(np.log(mean_S)[:, None], moved_SN, weight_N)
 
 
 def mean_cosines(x_ND: ArrayLike) -> Floats:

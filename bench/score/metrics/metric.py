@@ -21,6 +21,7 @@ from bench.score.influence import (
     move_sampled_spearman,
     move_spearman,
 )
+from bench.score.metrics.geometry import move_alignment, move_uniformity
 from bench.score.metrics.judged_influence import (
     move_average_precision,
     move_best_accuracy,
@@ -55,6 +56,7 @@ class Metric:
             their mean x 100.
         by_query: True if predictions have an array with the query of each pair, and all queries
             weigh the same. The recorded value is a mean over draws of one pair for each query.
+        has_gold: False if the items have no gold values.
         dimensions: How many dimensions the predictions of one run may have: 1 for (N,), 2 for (N,
             R).
         influence: Computes how far each item moves the score: tables have intervals and tests by
@@ -72,6 +74,7 @@ class Metric:
     answers: bool = False
     averaged: bool = False
     by_query: bool = False
+    has_gold: bool = True
     dimensions: tuple[int, ...] = (1,)
     influence: Callable[[Predicted], Influence] | None = None
     exact: bool = True
@@ -175,8 +178,19 @@ CLUSTERING_ACCURACY = Metric(
     dimensions=(2,),
     influence=move_matched_accuracy,
 )
-ALIGNMENT = Metric(name="alignment", decimals=3, higher_is_better=False)
-UNIFORMITY = Metric(name="uniformity", decimals=3, higher_is_better=False)
+ALIGNMENT = Metric(
+    name="alignment",
+    decimals=3,
+    higher_is_better=False,
+    influence=move_alignment,
+)
+UNIFORMITY = Metric(
+    name="uniformity",
+    decimals=3,
+    higher_is_better=False,
+    has_gold=False,
+    influence=move_uniformity,
+)
 
 SUITE_METRICS = (
     SPEARMAN,

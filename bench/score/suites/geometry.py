@@ -29,6 +29,7 @@ from bench.records.names import with_text
 from bench.records.record import REDUCED
 from bench.score.metrics.correlation import if_defined, spearman
 from bench.score.metrics.geometry import (
+    ABOVE,
     effective_rank,
     mean_cosines,
     potentials,
@@ -46,7 +47,6 @@ from bench.score.suites.vectors import check_variety, check_vectors, scoring
 PROTOCOL = "geometry-stsb/1"
 RAW_PROTOCOL = with_text(PROTOCOL, RAW)
 SET, SPLIT = "STS-B", "test"
-ABOVE = 4.0  # gold of pairs that mean the same
 ITEMS = {"alignment": 231, "uniformity": 2758}  # pairs with gold > 4; sentences
 
 

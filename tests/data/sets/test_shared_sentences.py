@@ -38,3 +38,18 @@ def test_the_counts_of_the_issue(shared: Path) -> None:
     assert kept["STS12"] is not None
     european = np.sort(kept["STS12"][subset == "SMTeuroparl"], axis=1)
     assert len(european) - len(np.unique(european, axis=0)) == 153
+
+
+def test_the_sentences_of_a_set_are_numbered_by_pair_and_by_words(shared: Path) -> None:
+    pairs = read_sts(DataFolder(shared / "data" / "senteval-moses"), "STS-B", split="test")
+    every = [*pairs.sentences1, *pairs.sentences2]
+    kept = sentence_numbers("uniformity", np.zeros(len(every)))
+    assert kept is not None and kept.shape == (len(every), 2)
+    assert np.array_equal(kept[: len(pairs), 0], kept[len(pairs) :, 0])
+    assert len(np.unique(kept[:, 0])) == len(pairs)
+    assert set(kept[:, 0].tolist()).isdisjoint(kept[:, 1].tolist())
+    words = ["".join(filter(str.isalnum, text.casefold())) for text in every]
+    numbers = dict(zip(words, kept[:, 1].tolist(), strict=True))
+    assert len(numbers) == len(np.unique(kept[:, 1]))
+    assert [numbers[word] for word in words] == kept[:, 1].tolist()
+    assert sentence_numbers("uniformity", np.zeros(12)) is None
