@@ -54,6 +54,8 @@ def find(tables: Sequence[Table]) -> Finding:
         return table_finding(table)
     if tables and all(table.sender for table in tables):
         return Finding("All of these runs were submitted; the publisher has none here.")
+    if tables and not any(table.head for table in tables):
+        return Finding("No method is ranked here: no table has an average that ranks its rows.")
     return Finding("No method has a score on every task yet.")
 
 

@@ -123,6 +123,8 @@ def test_the_finding_is_that_of_the_publishers_first_table_of_several_rows() -> 
     assert find([sent, single, first, against_simcse(*BETTER, BASE)]) == table_finding(first)
     assert find([single]) == table_finding(single)
     assert find([sent]).text.startswith("All of these runs were submitted")
+    unranked = replace(single, columns=("alignment",), falling=("alignment",))
+    assert find([unranked]).text.startswith("No method is ranked here")
     assert find([]).text == "No method has a score on every task yet."
 
 
