@@ -9,13 +9,14 @@ from typing import NamedTuple
 from bench.base.text import slug
 from bench.board.addresses import unused_name
 from bench.board.making import checkpoint_rule, count_values, machine_of
+from bench.compare.costs import COSTS
 from bench.compare.statistics.table import Row, Table
 from bench.compare.words.finding import verdict_word
 from bench.compare.words.names import short_text
 from bench.records.names import text_of
 from bench.records.record import RunRecord
 
-MEASURED = ("train_seconds", "peak_memory_bytes", "tuning_seconds", "tuning_trials")
+MEASURED = {name for column in COSTS if column.of_machine for name in column.numbers}
 """Costs that depend on the machine."""
 PROTOCOLS = {"cxc": "cxc-promcse/1"}
 """The protocol of a suite with several that its papers print."""
@@ -91,7 +92,7 @@ def with_comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> tup
     """
     machines: set[str | None] = set()
     for row in table.rows:
-        if row.cost and any(getattr(row.cost, name) is not None for name in MEASURED):
+        if row.cost and any(row.cost.get(name) is not None for name in MEASURED):
             machines |= {machine_of(records[run]) for run in row.runs}
     machine = next(iter(machines), None)
     if len(machines) == 1 and machine:
@@ -102,7 +103,8 @@ def with_comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> tup
 def _without_measured(row: Row) -> Row:
     if row.cost is None:
         return row
-    return replace(row, cost=replace(row.cost, **dict.fromkeys(MEASURED)))
+    kept = {name: None if name in MEASURED else value for name, value in row.cost.items()}
+    return replace(row, cost=kept)
 
 
 class PageTable(NamedTuple):

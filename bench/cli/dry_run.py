@@ -36,7 +36,7 @@ from bench.cli.plan_facts import (
     total_text,
 )
 from bench.cli.plan_rows import PlanRow, name_of, plan_rows
-from bench.compare.forms.scores import short_count
+from bench.compare.formatting import short_count
 from bench.data.sets import Pending
 from bench.method.recipe import Value
 from bench.method.recipes import merge_recipe

@@ -93,3 +93,14 @@ def with_interval(
     if low is None or high is None:
         return text
     return f"{text} [{interval_end(low, decimals)}, {interval_end(high, decimals)}]"
+
+
+def short_count(count: float | None) -> str:
+    """Return "0", "12", "1.2k", "340M"; "" for None."""
+    if count is None:
+        return ""
+    for unit in ("", "k", "M", "G"):
+        if count < 999.5:
+            return f"{count:.0f}{unit}" if not unit or count >= 99.95 else f"{count:.1f}{unit}"
+        count /= 1000
+    return f"{count:.1f}T"

@@ -134,7 +134,7 @@ def _in_order(tables: Sequence[Table], main_budget: str, usual: Usual) -> list[T
             table.sender,
             table.suite == SAMPLE,
             not is_main(table),
-            bool(table.chosen_on or table.budget),
+            not is_main(table) and bool(table.chosen_on or table.budget),
             SETTINGS.index(table.setting),
             -most[table.setting, table.backbone],
             table.backbone or "",

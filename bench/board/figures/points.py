@@ -19,7 +19,7 @@ from bench.board.figures.sheet import (
     draw_mark,
     rounded,
 )
-from bench.compare.statistics.table import Cell, Row, RowCost
+from bench.compare.statistics.table import Cell, Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,12 +107,11 @@ def quality_against_cost(group: Group, kind: str) -> Figure | None:
 
 def _cost(kind: str, row: Row) -> float | None:
     """Return the cost of a row, in seconds or parameters; untrained rows have no training time."""
-    cost = row.cost or RowCost()
+    cost = row.cost or {}
     if kind == "parameters":
-        return cost.trainable_parameters
-    if row.setting == "none" and cost.train_seconds is None:
-        return 0.0
-    return cost.train_seconds
+        return cost.get("trainable_parameters")
+    seconds: float | None = cost.get("train_seconds")
+    return 0.0 if row.setting == "none" and seconds is None else seconds
 
 
 def front(priced: Sequence[tuple[float, float]]) -> list[int]:

@@ -153,7 +153,7 @@ def texts_of_numbers(row: Row) -> Mapping[str, tuple[str, float | None]]:
 
 def trains(board: Board, row: Row) -> str:
     """Say if a row trains nothing, a part or the whole encoder; "" if that was not recorded."""
-    count = row.cost.trainable_parameters if row.cost else None
+    count = row.cost.get("trainable_parameters") if row.cost else None
     if row.setting == "none" or count == 0:
         return "nothing"
     total = board.records[row.runs[0]].cost.total_parameters

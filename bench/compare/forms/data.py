@@ -8,6 +8,7 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from bench.base.grid import csv_lines
+from bench.compare.costs import COSTS
 from bench.compare.statistics.table import Cell, Row, Table
 from bench.compare.words.finding import table_finding, verdict_word
 from bench.compare.words.names import baseline_name, row_name, table_name
@@ -53,12 +54,7 @@ HEADING = (
     "paper_difference",
     "paper_verdict",
     "paper_half",
-    "trainable_parameters",
-    "total_parameters",
-    "train_seconds",
-    "peak_memory_bytes",
-    "tuning_seconds",
-    "tuning_trials",
+    *(name for column in COSTS for name in column.numbers),
     "values",
     "notes",
     "trained_with",
@@ -103,7 +99,7 @@ def _row_facts(row: Row, table: Table) -> dict[str, Any]:
         "values": row.values,
     }
     if row.cost:
-        facts |= _facts(row.cost)
+        facts |= row.cost
     return facts
 
 
@@ -199,7 +195,7 @@ def _row(row: Row, table: Table) -> dict[str, Any]:
         "verdict": verdict_word(row, table),
         **_head(row, table),
         "cells": {task: _cell(cell) for task, cell in zip(table.columns, row.cells, strict=True)},
-        "cost": None if row.cost is None else _facts(row.cost),
+        "cost": None if row.cost is None else dict(row.cost),
         "values": row.values,
         "notes": list(row.notes),
         "trained_with": dict(row.trained_with),

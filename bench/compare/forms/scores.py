@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bench.base.grid import MAY_BE_BEST, Grid, GridCell, GridColumn, GridRow, grid, indented
-from bench.base.text import format_duration
+from bench.compare.costs import COSTS
 from bench.compare.formatting import score, signed_number, spread, with_interval
-from bench.compare.statistics.table import Cell, Row, RowCost, Table
+from bench.compare.statistics.table import Cell, Row, Table
 from bench.compare.trained_with import value_names
 from bench.compare.words.finding import comparison_of, table_finding, verdict_word
 from bench.compare.words.legend import EQUAL_WITHIN, legend
@@ -21,7 +21,7 @@ from bench.compare.words.names import level_words, row_name, table_name, versus
 from bench.compare.words.notes import note_lines
 
 BYTES = "bytes"
-NUMBERS = (EQUAL_WITHIN, BYTES, "params", "train", "tuning", "memory")
+NUMBERS = (EQUAL_WITHIN, BYTES, *(column.name for column in COSTS))
 """Columns with a number of a row that is no score; one without any number is left out."""
 NAME = 28
 """Characters of a name that stay on one line while there are tasks to leave out."""
@@ -152,30 +152,14 @@ def number_texts(row: Row) -> dict[str, tuple[str, float | None]]:
     against, cell = comparison_of(row), row.cells[-1]
     margin = None if against is None else against.equal_within
     within = "" if margin is None or cell is None else score(margin, cell.decimals)
-    cost = row.cost or RowCost()
-    seconds = cost.train_seconds
-    trained = "" if seconds is None else format_duration(seconds)
-    tuned = ""
-    if cost.tuning_seconds is not None:
-        tuned = f"{format_duration(cost.tuning_seconds)}/{cost.tuning_trials or '?'}"
-    return {
+    texts: dict[str, tuple[str, float | None]] = {
         EQUAL_WITHIN: (within, margin),
         BYTES: ("" if row.vector_bytes is None else f"{row.vector_bytes:,}", row.vector_bytes),
-        "params": (_parameters(cost), cost.trainable_parameters),
-        "train": (trained, seconds),
-        "tuning": (tuned, cost.tuning_seconds),
-        "memory": (short_count(cost.peak_memory_bytes), cost.peak_memory_bytes),
     }
-
-
-def _parameters(cost: RowCost) -> str:
-    """Write the trained parameters and their share of the model: "98.6k (1.8 %)"."""
-    trained, total = cost.trainable_parameters, cost.total_parameters
-    text = short_count(trained)
-    if trained is None or not total:
-        return text
-    share = 100 * min(trained / total, 1.0)
-    return f"{text} ({share:.0f} %)" if share >= 10 else f"{text} ({share:.2g} %)"
+    cost = row.cost or {}
+    for column in COSTS:
+        texts[column.name] = column.text(cost), cost.get(column.numbers[0])
+    return texts
 
 
 def beside_names(table: Table) -> list[str]:
@@ -235,14 +219,3 @@ def _paper_cells(cell: Cell | None, source: str) -> tuple[str, str, str, str]:
     half = "" if printed.half is None else score(printed.half, places)
     difference = signed_number(printed.difference, places)
     return score(printed.value, places), difference, half, printed.verdict
-
-
-def short_count(count: float | None) -> str:
-    """Return "0", "12", "1.2k", "340M"; "" for None."""
-    if count is None:
-        return ""
-    for unit in ("", "k", "M", "G"):
-        if count < 999.5:
-            return f"{count:.0f}{unit}" if not unit or count >= 99.95 else f"{count:.1f}{unit}"
-        count /= 1000
-    return f"{count:.1f}T"

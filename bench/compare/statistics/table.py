@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from bench.base.text import with_variant
 from bench.compare.statistics.rows import Differs
@@ -112,22 +113,6 @@ class Printed:
     note: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RowCost:
-    """The cost of a row, each number a mean over its runs; None if not all of them recorded it."""
-
-    trainable_parameters: float | None = None
-    # of the whole model; with adapters and heads
-    total_parameters: float | None = None
-    # "prompt" -> parameters, if all runs train the same parts
-    trainable_parts: Mapping[str, float] | None = None
-    train_seconds: float | None = None
-    peak_memory_bytes: float | None = None
-    # for all trials of the search that found the values; None: no search did
-    tuning_seconds: float | None = None
-    tuning_trials: int | None = None
-
-
 def most_seeds(rows: Iterable[Row]) -> dict[tuple[str, str], int]:
     """Return (name, setting) -> the most runs that one of the rows of that name and setting has."""
     most: dict[tuple[str, str], int] = {}
@@ -195,7 +180,8 @@ class Row:
     # the reason why it takes no part in the tests; "" if it does
     untested: str = ""
     # None: not asked for
-    cost: RowCost | None = None
+    # numbers by name (bench.compare.costs); None if no cost was asked for
+    cost: Mapping[str, Any] | None = None
     # what differs in it from the other rows and matters, in words
     notes: tuple[str, ...] = ()
     # values in which rows of the table differ, by name

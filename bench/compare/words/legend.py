@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from bench.base.grid import MAY_BE_BEST
 from bench.base.text import list_names
+from bench.compare.costs import COSTS
 from bench.compare.formatting import metric_words
 from bench.compare.statistics.table import (
     FOR_COMPARISON,
@@ -116,10 +117,9 @@ def _columns(table: Table) -> Iterator[str]:
         )
     if any(row.vector_bytes for row in table.rows):
         yield "bytes: of a vector"
-    if costs:
-        yield (
-            "params: trained, and their share of the model; train: training time; memory: peak, in "
-            "bytes; means over seeds"
-        )
-    if any(cost.tuning_seconds is not None for cost in costs):
-        yield "tuning: search time / number of trials, once for all seeds"
+    meanings = []
+    for column in COSTS:
+        if any(cost.get(column.numbers[0]) is not None for cost in costs):
+            meanings.append(f"{column.name}: {column.meaning}")
+    if meanings:
+        yield f"{'; '.join(meanings)}; means over seeds"
