@@ -1,5 +1,5 @@
-"""The names and abbreviations of tables and pages, and what they mean: docs/glossary.md says the
-same."""
+"""The names and abbreviations of tables and pages, and what they mean; docs/read-a-leaderboard.md
+says the same."""
 
 from __future__ import annotations
 
