@@ -174,6 +174,6 @@ def read_custom(file: Path) -> CustomRecipe:
             reason = f"cannot be read: {error.strerror}"
         raise BenchError(
             f"--recipe {file} {reason}",
-            "bench search METHOD writes one; docs/search.md describes the format",
+            "bench search METHOD writes one; docs/training.md describes the format",
         ) from None
     return recipe

@@ -1,6 +1,4 @@
-"""docs/search.md: its commands run, its spaces and tables are printed as shown, and its files are
-read.
-"""
+"""docs/training.md, Tune every method alike: the recipe file that it shows is one."""
 
 from __future__ import annotations
 
@@ -13,12 +11,13 @@ import pytest
 from commands import bench
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "search.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+SECTION = PAGE.split("\n## Tune every method alike\n")[1]
 SHELL = [
     shlex.split(line, comments=True)[1:]
-    for line in re.search(r"^```sh\n(.*?)^```$", PAGE, flags=re.M | re.S)[1].splitlines()
+    for line in re.search(r"^```sh\n(.*?)^```$", SECTION, flags=re.M | re.S)[1].splitlines()
 ]  # type: ignore[index]
-TOML = re.findall(r"^```toml\n(.*?)^```$", PAGE, flags=re.M | re.S)
+TOML = re.findall(r"^```toml\n(.*?)^```$", SECTION, flags=re.M | re.S)
 
 
 @pytest.fixture
