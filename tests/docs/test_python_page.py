@@ -1,4 +1,4 @@
-"""docs/python.md keeps its promises: its blocks, run in order like the cells of a notebook."""
+"""docs/reference/python.md keeps its promises: its blocks, run in order like the cells of a notebook."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "python.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.M | re.S)
 PAIRS = [("man", "dog"), ("man", "girl"), ("dog", "band"), ("girl", "band"), ("girl", "dog")]
 
