@@ -53,7 +53,7 @@ def test_every_dependency_is_pinned() -> None:
 def test_the_extras_are_told_and_tests_have_them_all() -> None:
     told = set(
         re.findall(
-            r"^\| `(\w+)` \|", (ROOT / "docs/install.md").read_text(encoding="utf-8"), flags=re.M
+            r"^\| `(\w+)` \|", (ROOT / "docs/tutorial.md").read_text(encoding="utf-8"), flags=re.M
         )
     )
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
