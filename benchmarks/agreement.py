@@ -1,4 +1,4 @@
-"""Encode finished encoders on the STS sets in two ways and score them in three.
+"""Encode ready-made encoders on the STS sets in two ways and score them in three.
 
     python benchmarks/agreement.py FOLDER [FOLDER ...] --data DIR
                                    [--prefix "query: "] [--runs DIR]

@@ -1,4 +1,4 @@
-"""Compare evaluating a finished encoder on the seven STS sets with sentence-transformers.
+"""Compare evaluating a ready-made encoder on the seven STS sets with sentence-transformers.
 
     python benchmarks/evaluate.py FOLDER --data DIR [--repeats 1] [--sides st,object,folder]
 

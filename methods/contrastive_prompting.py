@@ -60,7 +60,7 @@ class ContrastivePrompting(PromptEOL):
     name = "contrastive-prompting"
     settings = ("none",)
     by_dropout = ()
-    summary = "a layer's attention less an irrelevant prompt's"
+    summary = "a layer's attention minus that of an irrelevant prompt"
     paper = (
         "Cheng, Wang, Fu, Jiang, Yin, Wang, Gu: Contrastive Prompting Enhances Sentence Embeddings "
         "in LLMs through Inference-Time Steering, ACL 2025, arXiv 2505.12831"

@@ -61,7 +61,7 @@ class CT(TorchMethod):
 
     name = "ct"
     settings = ("unsupervised",)
-    summary = "two encoders agree on a sentence, disagree on two of them"
+    summary = "two encoders agree on equal sentences only"
     paper = (
         "Carlsson, Gyllensten, Gogoulou, Hellqvist, Sahlgren: Semantic Re-tuning with "
         "Contrastive Tension, ICLR 2021"

@@ -5,7 +5,7 @@ SimCSE's negatives are other sentences of the batch. Some of them mean the same 
 none fills the space that the vectors leave free. So, with s_ij = cos(z_i, z_j+) / tau and z =
 head(CLS) while training:
 
-* instance weighting: w_ij = 0 if a frozen, finished model C finds cos_C(i, j) above phi, else 1,
+* instance weighting: w_ij = 0 if a frozen, trained encoder C finds cos_C(i, j) above phi, else 1,
   and 1 for the positive;
 * noise negatives: K = times * B vectors n of N(0, 1), fresh in every step, which take four steps of
   size 1e-3 each along their normalised gradient of the cross-entropy of [s | cos(z, n) / tau]:
@@ -56,7 +56,7 @@ class DCLR(TorchMethod):
     """DCLR: SimCSE without the negatives that a teacher finds too similar, and with noise vectors
     as further ones.
 
-    Take it if a finished model with the same vocabulary is available to judge the negatives.
+    Take it if a trained encoder with the same vocabulary is available to judge the negatives.
 
     Example:
         bench run --method dclr --set teacher=princeton-nlp/unsup-simcse-bert-base-uncased
@@ -69,7 +69,7 @@ class DCLR(TorchMethod):
     settings = ("unsupervised",)
     first_token = True
     by_dropout = ("unsupervised",)
-    summary = "SimCSE without false negatives, with noise as further ones"
+    summary = "SimCSE without false negatives, with noise as negatives"
     paper = (
         "Zhou, Zhang, Zhao, Wen: Debiased Contrastive Learning of Unsupervised Sentence "
         "Representations, ACL 2022, arXiv 2205.00656"

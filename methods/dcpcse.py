@@ -142,7 +142,7 @@ class DCPCSE(TorchMethod):
     variants = {"mlm": {"mlm": True}, "shallow": SHALLOW}
     first_token = True
     by_dropout = ("unsupervised",)
-    summary = "deep prompt of a frozen encoder; mlm adds word guessing"
+    summary = "trains a prompt per layer, encoder frozen; mlm hides words"
     paper = (
         "Jiang, Wang: Deep Continuous Prompt for Contrastive Learning of Sentence Embeddings, "
         "arXiv 2203.06875v1, 2022"

@@ -1,4 +1,4 @@
-"""Parts of a finished encoder: checks of its recipe, its prompts, its pooling layer."""
+"""Parts of a ready-made encoder: checks of its recipe, its prompts, its pooling layer."""
 
 from __future__ import annotations
 

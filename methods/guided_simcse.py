@@ -1,5 +1,5 @@
-"""Supervised SimCSE with a guide: a frozen, finished model says which negatives are none (MultiCSR,
-GIST).
+"""Supervised SimCSE with a guide: a frozen, trained encoder says which negatives are false
+(MultiCSR, GIST).
 
 z = head(CLS) of premise, entailment and contradiction while training; the logits are cosines / tau,
 as in SimCSE's eq. 5. A candidate of anchor i that the guide finds too near is left out of the
@@ -11,7 +11,7 @@ denominator; the own positive never is.
   every entry, as DCLR's does (``faithful``), with the guide's dropout on.
 * ``gist`` (Solatorio 2024, arXiv 2402.16829): candidates are also the other anchors and, seen from
   the own positive, the other positives; left out are those that the guide rates above the own pair
-  minus ``margin``. The authors fine-tuned finished models with it; no recipe of theirs starts from
+  minus ``margin``. The authors fine-tuned trained encoders with it; no recipe of theirs starts from
   BERT.
 """
 
@@ -47,10 +47,10 @@ GIST = "sentence-transformers GISTEmbedLoss"
 
 
 class GuidedSimCSE(TorchMethod):
-    """Guided SimCSE: supervised SimCSE without the negatives that a finished model finds too
+    """Guided SimCSE: supervised SimCSE without the negatives that a trained encoder finds too
     similar.
 
-    Take it for noisy hard negatives, with a finished model of the same vocabulary as the guide.
+    Take it for noisy hard negatives, with a trained encoder of the same vocabulary as the guide.
 
     Example:
         bench run --method guided-simcse --set guide=princeton-nlp/sup-simcse-bert-base-uncased
@@ -73,7 +73,7 @@ class GuidedSimCSE(TorchMethod):
     defaults = {
         "guide": Value(
             None,
-            "to be given: a run, a folder or a hub name of a finished model",
+            "to be given: a run, a folder or a hub name of a trained encoder",
             RUN + ": unsup-simcse of the same size; GIST: WhereIsAI/UAE-Large-V1, "
             "which has BERT's vocabulary",
         ),
@@ -107,7 +107,7 @@ class GuidedSimCSE(TorchMethod):
         check_positive(recipe, "temperature")
         if recipe.guide is None:
             raise BenchError(
-                "guided-simcse needs a finished model",
+                "guided-simcse needs a trained encoder",
                 "--set guide=RUNS/simcse-..., a folder or a hub name",
             )
         if recipe.faithful and recipe.mask == "gist":

@@ -33,7 +33,7 @@ class Matryoshka(SimCSE):
     """
 
     name = "matryoshka"
-    summary = "SimCSE on the vectors and on their first 512 to 64 numbers"
+    summary = "SimCSE on whole vectors and on their first 512 to 64 numbers"
     paper = "Kusupati et al.: Matryoshka Representation Learning, NeurIPS 2022, arXiv 2205.13147"
     trains = "the whole encoder"
     variants = dict[str, Any]()

@@ -48,7 +48,7 @@ class PccTuning(PromptEOL):
     several_negatives = False
     by_dropout = ()
     deterministic = ()
-    summary = "cosines of scored pairs correlate with the scores"
+    summary = "cosines of rated pairs correlate with the ratings"
     paper = (
         "Zhang, Li: Pcc-tuning: Breaking the Contrastive Learning Ceiling in Semantic Textual "
         "Similarity, EMNLP 2024, arXiv 2406.09790"

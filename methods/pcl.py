@@ -69,7 +69,7 @@ class PCL(TorchMethod):
     settings = ("unsupervised",)
     first_token = True
     by_dropout = ("unsupervised",)
-    summary = "two networks teach each other with ten texts a sentence"
+    summary = "two networks teach each other, ten texts per sentence"
     paper = (
         "Wu et al.: PCL: Peer-Contrastive Learning with Diverse Augmentations for Unsupervised "
         "Sentence Embeddings, EMNLP 2022, arXiv 2201.12093"

@@ -1,4 +1,4 @@
-"""Any finished encoder, nothing trained: its own library encodes.
+"""Any ready-made encoder, nothing trained: its own library encodes.
 
 A sentence-transformers folder or hub name is loaded and encoded by that library: with its pooling,
 normalisation, prompts, maximum length and dimension. Any other checkpoint is loaded and tokenised
@@ -78,7 +78,7 @@ sentences are in its batch.
 
 
 class Pretrained(FinishedEncoder, TorchMethod):
-    """A finished encoder, scored as it is: nothing is trained.
+    """A ready-made encoder, scored as it is: nothing is trained.
 
     Take it to score a published model; :func:`bench.evaluate` and ``bench evaluate`` do.
 
@@ -92,7 +92,7 @@ class Pretrained(FinishedEncoder, TorchMethod):
 
     name = "pretrained"
     settings = ("none",)
-    summary = "any finished encoder, as its folder says or --set pooling="
+    summary = "any ready-made encoder, scored as it is"
     deterministic = ("none",)
     defaults = {
         "pooling": Value(

@@ -89,7 +89,7 @@ class PromCSE(TorchMethod):
         "input-layer": {"prompt": "input-layer"},
     }
     by_dropout = ("unsupervised",)
-    summary = "deep prompt of a frozen encoder; eh adds an energy hinge"
+    summary = "trains a prompt per layer, encoder frozen; eh adds a hinge"
     paper = (
         "Jiang, Zhang, Wang: Improved Universal Sentence Embeddings with Prompt-based "
         "Contrastive Learning and Energy-based Learning, Findings of EMNLP 2022, arXiv "

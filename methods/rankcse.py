@@ -53,9 +53,9 @@ NO_MIDDLE = 1e-7
 
 
 class RankCSE(TorchMethod):
-    """RankCSE: SimCSE that also ranks the sentences of a batch as frozen, finished models do.
+    """RankCSE: SimCSE that also ranks the sentences of a batch as frozen, trained encoders do.
 
-    Take it to distil one or two finished models of the same vocabulary.
+    Take it to distil one or two trained encoders of the same vocabulary.
 
     Example:
         bench run --method rankcse --set teacher_1=princeton-nlp/unsup-simcse-bert-base-uncased
@@ -67,7 +67,7 @@ class RankCSE(TorchMethod):
     settings = ("unsupervised",)
     first_token = True
     by_dropout = ("unsupervised",)
-    summary = "SimCSE that ranks a batch as finished models do"
+    summary = "SimCSE that ranks a batch as trained encoders do"
     paper = "Liu, Liu, Wang, Wang, Wu, Li, Guo: RankCSE, ACL 2023, arXiv 2305.16726"
     trains = "the whole encoder, and while training the head; the teachers are frozen"
     training_only = ("head",)
@@ -79,7 +79,7 @@ class RankCSE(TorchMethod):
     defaults = {
         "teacher_1": Value(
             None,
-            "to be given: a run, a folder or a hub name of a finished model",
+            "to be given: a run, a folder or a hub name of a trained encoder",
             COMMUNITY + ":28: voidism/diffcse-bert-base-uncased-sts",
         ),
         "teacher_2": Value(
@@ -125,7 +125,7 @@ class RankCSE(TorchMethod):
             check_positive(recipe, key)
         if recipe.teacher_1 is None:
             raise BenchError(
-                "rankcse needs a finished model",
+                "rankcse needs a trained encoder",
                 "--set teacher_1=RUNS/simcse-..., a folder or a hub name",
             )
 

@@ -1,4 +1,4 @@
-"""A finished encoder behind the prefix that its own checkpoint holds, nothing trained: PromCSE's
+"""A ready-made encoder behind the prefix that its own checkpoint holds, nothing trained: PromCSE's
 and DCPCSE's models as their authors released them (class BertForCL or RobertaForCL of their
 repository).
 

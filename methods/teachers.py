@@ -1,4 +1,4 @@
-"""Frozen teachers: finished encoders that judge how similar sentences are while another one is
+"""Frozen teachers: ready-made encoders that judge how similar sentences are while another one is
 trained. They know no method.
 
 No gradient reaches a teacher, its dropout is off, and no checkpoint holds it: the recipe names it.
@@ -17,7 +17,7 @@ from bench.methods.momentum import FrozenCopy
 
 
 class Teacher(nn.Module):
-    """A frozen, finished model that gives the CLS of its last layer.
+    """A frozen, trained encoder that gives the CLS of its last layer.
 
     A hub name, a folder or a run names it. Its width may differ from the student's. Raises
     BenchError if its vocabulary is not the student's, because it reads the student's token ids.

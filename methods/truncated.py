@@ -1,4 +1,4 @@
-"""The first coordinates of a finished encoder's vectors, to see how good a shorter vector is.
+"""The first coordinates of a ready-made encoder's vectors, to see how good a shorter vector is.
 
 Everything else is as in ``pretrained``. It says how much of a model survives the cut, whether it
 was trained for that (Matryoshka) or not: one row for each size.
@@ -16,7 +16,7 @@ from bench.methods.pretrained import Pretrained
 
 
 class Truncated(Pretrained):
-    """A finished encoder; its vectors are cut to their first numbers.
+    """A ready-made encoder; its vectors are cut to their first numbers.
 
     Take it to see how short a vector may be.
 
@@ -27,7 +27,7 @@ class Truncated(Pretrained):
     """
 
     name = "truncated"
-    summary = "the first numbers of a finished encoder's vectors"
+    summary = "the first numbers of a ready-made encoder's vectors"
     variants = {f"first-{size}": {"size": size} for size in (512, 256, 128, 64)}
     defaults = {
         **Pretrained.defaults,

@@ -68,7 +68,7 @@ class TSDAE(TorchMethod):
     name = "tsdae"
     settings = ("unsupervised",)
     first_token = True
-    summary = "a decoder writes the sentence from a damaged one's vector"
+    summary = "a decoder rebuilds a sentence from its damaged copy's vector"
     paper = (
         "Wang, Reimers, Gurevych: TSDAE: Using Transformer-based Sequential Denoising "
         "Auto-Encoder for Unsupervised Sentence Embedding Learning, Findings of EMNLP 2021, "

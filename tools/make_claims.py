@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.base.text import plural
 from bench.board.publish.versions import version_folders
 from bench.compare.formatting import signed_number
 from bench.compare.tables import make_tables
@@ -163,7 +164,7 @@ def lengths_table(version: Path) -> list[str]:
 def _mean(row: dict[str, Any] | None) -> str:
     if row is None:
         return "-"
-    return f"{row['mean']:.2f} (n = {row['n']})"
+    return f"{row['mean']:.2f} ({plural(row['n'], 'seed')})"
 
 
 def _difference(

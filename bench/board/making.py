@@ -17,18 +17,18 @@ from bench.records.value_sources import kind_of_values, search_of
 FROM_SOURCE = "0+source"
 """The version of a checkout without an installed release."""
 TESTED = (
-    "± is a 95 % interval of a row's own mean; pairs that share a sentence are counted together, "
-    "and the spread over seeds is borrowed across rows, two degrees of freedom at most. Each "
-    "table by itself is one family of tests on the column that ranks (Bonferroni-Holm, level "
+    "± is the 95 % interval of a row's own mean. Pairs that share a sentence count together. With "
+    "few seeds, a row's spread is estimated partly from the other rows, but never by more than two "
+    "degrees of freedom. Each table is one family of tests on the column that ranks (Holm, level "
     "0.05): verdicts against the baseline, which was fixed before the scores, and the rows that "
-    "may be the best. All of a table is right in about 94 of 100 such tables, if rows of few "
-    "seeds spread like the others; of a page with several tables less often. Rows with fewer than"
-    " three seeds and single tasks are not tested."
+    "may be the best. About 94 of 100 such tables contain no wrong verdict or mark, if rows with "
+    "few seeds spread like the others. Of pages with several tables, fewer are free of mistakes. "
+    "Rows with fewer than three seeds and single tasks are not tested."
 )
 NOT_COMPARABLE = (
-    "Numbers with another protocol, setting or backbone are in another table. Times "
-    "and memory measured on other hardware or with another version are not shown next to these. "
-    "Rows of one table whose data, libraries or code differ have a note."
+    "Numbers with another protocol, setting or backbone are in another table. A table shows times "
+    "and memory only if one machine and one version of bench measured all of them. A note names "
+    "rows of one table that differ in data, libraries or code."
 )
 MISSING = (
     "A cell that was not scored is empty, and so is the average of its row. Failed, interrupted, "

@@ -1,4 +1,4 @@
-"""``bench compare``: tables of runs, as the papers print them, and how sure differences are."""
+"""``bench compare``: tables of runs, laid out as in the papers, and how sure differences are."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ from bench.records.run import Run
 @click.option(
     "--paper",
     metavar="PAPER:TABLE",
-    help="A printed table, with our runs of it beside each number (bench papers lists them).",
+    help="A published table, with our runs beside each number (bench papers lists them).",
 )
 @click.option(
     "--why",

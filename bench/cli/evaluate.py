@@ -1,4 +1,4 @@
-"""``bench evaluate``: score finished encoders; each gets a record, as a run of ``bench run``."""
+"""``bench evaluate``: score ready-made encoders; each gets a record, as a run of ``bench run``."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def evaluate(
     verbose: bool,
     **options: Any,
 ) -> None:
-    """Score finished encoders and print one table; one record per model in the runs folder.
+    """Score ready-made encoders and print one table; one record per model in the runs folder.
 
     MODEL is a hub name, a folder, a run, or vectors:FILE.npz. FILE.py defines a suite.
 

@@ -167,6 +167,6 @@ def _printed_grid(facts: Facts) -> Grid:
     return grid(
         columns,
         sorted({tuple(result[field] for field in fields) for result in averages}),
-        title="averages that papers report, under their names of variants",
+        title="published averages, under the papers' names of variants",
         notes=[f"every published number: bench methods {facts['name']} --json, under references"],
     )

@@ -62,9 +62,9 @@ def show_papers() -> Shown:
         GridColumn("", wrap=24),
     )
     notes = [
-        "values: printed scores; claims: of the text, with the comparison that tests each",
+        "values: published scores; claims: of the text, with the comparison that tests each",
         "a paper's tables, figures and claims: bench papers promcse",
-        "a table as printed: bench papers promcse:1; run again: bench run --paper promcse:1",
+        "a table as published: bench papers promcse:1; run again: bench run --paper promcse:1",
     ]
     return Shown([grid(columns, lines, notes=notes)], objects)
 
@@ -174,7 +174,7 @@ def show_remarks(numbers: Sequence[ReferenceResult], kinds: Sequence[str]) -> Sh
         of_kind = [remark for remark in listed if remark.kind == kind]
         if of_kind:
             made.append(_remarks_grid(of_kind, f"{kind}: {KINDS[kind]}"))
-    notes = [f"{plural(len(numbers), 'printed number')}, {plural(len(listed), 'remark')}"]
+    notes = [f"{plural(len(numbers), 'published number')}, {plural(len(listed), 'remark')}"]
     if not kinds and any(remark.kind in LONG for remark in listed):
         notes.append(f"not listed, because they are many: --kind {','.join(LONG)}")
     made.append(grid([""], [], notes=notes))

@@ -66,7 +66,7 @@ def _show_figure(part: PaperPart, title: str) -> Shown:
         "score",
         "at",
         GridColumn("", right=True),
-        GridColumn("printed", right=True),
+        GridColumn("published", right=True),
         GridColumn("read from", wrap=20),
     )
     notes = [part.why] if part.why else []
@@ -112,7 +112,7 @@ def _last_notes(names: Sequence[tuple[str, str]]) -> Iterator[str]:
     paper, table = names[0]
     name = f"{paper}:{table}" if len(names) == 1 else ""
     words = " ".join(filter(None, ("bench papers", name, "--remarks --kind differs")))
-    yield f"numbers that other papers print differently: {words}"
+    yield f"numbers that other papers give differently: {words}"
     yield "every source, text form and remark: --json"
     if name:
         yield f"run again: bench run --paper {name} --dry-run"
@@ -124,7 +124,7 @@ def _heading(cell: ReferenceResult) -> str:
     Models that mteb scored each have a backbone of their own; they share one part.
     """
     if cell.metric == BY_MTEB:
-        return "finished models" if cell.setting == "none" else cell.setting
+        return "ready-made encoders" if cell.setting == "none" else cell.setting
     return ", ".join(filter(None, (cell.setting, cell.backbone)))
 
 

@@ -63,7 +63,7 @@ def stand_in_note(plan: Sequence[PlanRow]) -> str:
             instead[run.backbone.title or run.backbone.name] = None
     if not instead:
         return ""
-    return f"{', '.join(instead)} stands in: its scores are not held against the printed ones"
+    return f"{', '.join(instead)} stands in: its scores are not compared with the published ones"
 
 
 def hyperparameters_of(run: PlannedRun) -> tuple[PrintedHyperparameter, ...]:
@@ -92,7 +92,7 @@ def hyperparameter_grid(plan: Sequence[PlanRow]) -> Grid:
         "",
         "hyperparameter",
         GridColumn("paper", right=True),
-        GridColumn("printed in", drop=1),
+        GridColumn("published in", drop=1),
         GridColumn("ours", right=True),
         "",
         GridColumn("ours from", wrap=20, drop=2),

@@ -1,4 +1,4 @@
-"""``bench papers``: what papers print, as data, and what does not fit in their tables."""
+"""``bench papers``: what papers published, as data, and what does not fit in their tables."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CHECKPOINTS = "checkpoints"
     type=typed(Literal["table", "md", "csv", "json"]),
     default="table",
     show_default=True,
-    help="csv and json: a line per printed value, with its source and remarks.",
+    help="csv and json: a line per published value, with its source and remarks.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def papers(
@@ -62,10 +62,10 @@ def papers(
     form: str,
     as_json: bool,
 ) -> None:
-    """Show what papers print: scores, hyperparameters, figures, claims, and what does not fit.
+    """Show what papers published: scores, hyperparameters, figures, claims, and what does not fit.
 
     Without a name: the papers. PAPER: its tables, figures and claims, and which of them can be run
-    again. PAPER:TABLE: the table as printed, with remarks. ``checkpoints``: the models that authors
+    again. PAPER:TABLE: the table as published, with remarks. ``checkpoints``: the models that authors
     released, and how each is scored.
 
     \b

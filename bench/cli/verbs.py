@@ -25,7 +25,7 @@ from bench.cli.errors import (
 VERBS = {
     "run": "Train and score methods; keep one record per run.",
     "search": "Search recipe values, with the same effort for every method.",
-    "evaluate": "Score a finished encoder: hub name, folder, run, vectors.",
+    "evaluate": "Score a ready-made encoder: hub name, folder, run, vectors.",
     "compare": "Compare runs: tables as in the papers, intervals, verdicts.",
     "publish": "Write a new version of the leaderboards: pages, Markdown, data.",
     "verify": "Compute scores again from predictions, verdicts from scores.",
@@ -36,7 +36,7 @@ VERBS = {
     "runs": "List runs and queued jobs; with a name, everything about one.",
     "export": "Write a run's model for other tools, here or on the hub.",
     "submit": "Write runs for a pull request to somebody else's board.",
-    "papers": "What papers print: tables, hyperparameters, claims, remarks.",
+    "papers": "What papers published: tables, hyperparameters, claims, remarks.",
     "data": "Evaluation data and training text: list, fetch, check.",
     "doctor": "Show what is installed, which device is used, and what is next.",
 }

@@ -58,7 +58,7 @@ def rows_beside(part: PaperPart, runs: Sequence[Run]) -> list[RowBeside]:
     printed = rows(results(paper=part.paper, table=part.short))
     if not printed:
         raise BenchError(
-            f"--paper {part.name}: it shows {part.shows}, and prints no score",
+            f"--paper {part.name}: it shows {part.shows}, and has no score",
             f"bench papers {part.name}",
         )
     beside = beside_rows(printed, _by_recipe(runs))
@@ -116,7 +116,7 @@ def _not_meant(record: RunRecord, row: PrintedRow) -> str:
     """Say why our run is not meant to give a printed row; "" if it is."""
     first = row.first
     if find_checkpoint(record.backbone) is not None:
-        return "" if first.repeats == 1 else f"one released checkpoint; printed is {first.runs}"
+        return "" if first.repeats == 1 else f"one released checkpoint; published is {first.runs}"
     if first.backbone not in printed_names(record.backbone):
         return f"{record.backbone_name} stands in for {first.backbone}"
     return changed_by_hand(record, first)

@@ -210,15 +210,16 @@ def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
             for task, cell, spread in zip(table.columns, row.cells, spreads, strict=True)
         )
         rows.append(replace(row, cells=cells))
-    missing = [
-        row_name(row, table) for row in rows if not any(cell and cell.printed for cell in row.cells)
-    ]
+    missing = []
+    for row in rows:
+        if not any(cell and cell.printed for cell in row.cells):
+            missing.append(row_name(row, table))
     notes = _untested(rows, table)
     if table.suite == OWN_DATA:
-        notes.append("without a printed number: no paper has scores on own files")
+        notes.append("no published number: no paper has scores on own files")
     elif missing:
-        names = list_names(dict.fromkeys(missing), most=10)
-        notes.append(f"without a printed number for this backbone and protocol: {names}")
+        of = f": {list_names(dict.fromkeys(missing), most=10)}" if len(missing) < len(rows) else ""
+        notes.append(f"no published number for this backbone and protocol{of}")
     return replace(table, rows=tuple(rows), notes=(*table.notes, *notes))
 
 
@@ -230,7 +231,7 @@ def _untested(rows: Sequence[Row], table: Table) -> list[str]:
             if cell and cell.printed and cell.printed.reason:
                 names.setdefault(cell.printed.reason, {})[row_name(row, table)] = None
     return [
-        f"not tested against the print: {list_names(named, most=10)} ({reason})"
+        f"not compared with the published value: {list_names(named, most=10)} ({reason})"
         for reason, named in names.items()
     ]
 

@@ -140,7 +140,7 @@ def with_family(table: Table, planned: Sequence[tuple[str, ...]]) -> Table:
     """Return the table with the role of each row; judged rows come first.
 
     ``planned``: the runs of each row of a question; none: there is no question. In a table of
-    finished encoders only, they are judged.
+    ready-made encoders only, they are judged.
     """
     if table.head is None:
         return table

@@ -1,4 +1,4 @@
-"""``bench.evaluate``: score a finished encoder."""
+"""``bench.evaluate``: score a ready-made encoder."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def evaluate(
     settings: Mapping[str, Any] | None = None,
     **recipe: Any,
 ) -> Result:
-    """Score a finished encoder as ``bench evaluate`` does; its record goes to the runs folder.
+    """Score a ready-made encoder as ``bench evaluate`` does; its record goes to the runs folder.
 
         bench.evaluate(encode, suites="check", name="mine")
         bench.evaluate("bert-base-uncased", suites=["sts", "transfer"], data="DATA", pooling="mean")

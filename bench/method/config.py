@@ -77,7 +77,7 @@ class RunConfig(Struct, frozen=True, kw_only=True):
             "--setting",
             WHAT,
             "unsupervised, supervised or none.",
-            default="the setting that the paper reports for this backbone",
+            default="the paper's setting for this backbone",
         ),
     ] = None
     variant: str = ""  # of the methods that name none; on the command line METHOD+VARIANT

@@ -1,4 +1,4 @@
-"""Encode sentences with a model that takes texts, as a finished encoder's own library does."""
+"""Encode sentences with a model that takes texts, as a ready-made encoder's own library does."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from bench.papers.reading import read_every
 KINDS = {
     "average": "averages that do not follow from their own cells",
     "impossible": "accuracies that no number of right answers gives",
-    "differs": "numbers that other tables report differently",
+    "differs": "numbers that other tables give differently",
     "same": "the same numbers under another method's name",
     "claim": "claims in a paper's text that its numbers do not support",
     "quoted": "quoted cells that differ from their source",

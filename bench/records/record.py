@@ -38,7 +38,7 @@ predictions at which it was measured, which ranks do not have."""
 """The array that marks predictions that were reduced to what the score needs."""
 DIMENSIONS, VECTOR_PRECISION = "dimensions", "vector_precision"
 SMALLER = {DIMENSIONS, VECTOR_PRECISION}
-"""Recipe values that make the vectors of a finished encoder smaller."""
+"""Recipe values that make the vectors of a ready-made encoder smaller."""
 SET, BUDGET = "--set", "--budget"
 """How the source of a recipe value that a user gave begins."""
 CORPUS_PARTS = "corpus_parts"
@@ -223,7 +223,7 @@ class CorpusUsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class BackboneUsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The backbone.
 
-    ``title``: its name in tables, if that differs; ``model``: facts about a finished encoder.
+    ``title``: its name in tables, if that differs; ``model``: facts about a ready-made encoder.
     """
 
     name: str | None = None
@@ -278,7 +278,7 @@ class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 PRETRAINED = "pretrained"
-"""The method that builds a finished encoder out of a folder or a model of the hub."""
+"""The method that builds a ready-made encoder out of a folder or a model of the hub."""
 EVALUATED = ("object", "vectors")
 """Methods that score a model from outside. No list has them, because their models come with them
 and not from a backbone.
@@ -345,7 +345,7 @@ class RunRecord(
 
     @property
     def evaluated_as(self) -> str:
-        """The name of an evaluated finished encoder, also from a folder or the hub; "" for all
+        """The name of an evaluated ready-made encoder, also from a folder or the hub; "" for all
         other runs.
         """
         if self.method == PRETRAINED:

@@ -80,7 +80,7 @@ class Planner:
         names = self.config.names
         brought = own_backbone(plugin.cls)
         if brought:
-            # a finished encoder may have a title
+            # a ready-made encoder may have a title
             title = names[0] if names and self.config.backbones == (brought,) else ""
             return [Reference(name=brought, revision=ABSENT, path=None, title=title)]
         references = [self._reference(name) for name in self.config.backbones]

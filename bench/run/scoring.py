@@ -130,7 +130,7 @@ def _cost_of_scoring(before: Cost, seconds: float, vectors: RunVectors, device: 
 def _with_model_facts(
     record: RunRecord, run: PlannedRun, method: Method, vectors: RunVectors
 ) -> RunRecord:
-    """Return the record with the facts that a finished encoder states about itself."""
+    """Return the record with the facts that a ready-made encoder states about itself."""
     about = method.about() if isinstance(method, FinishedEncoder) else {}
     if not about:
         return record

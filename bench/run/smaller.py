@@ -56,13 +56,13 @@ def check_whole(run: PlannedRun) -> None:
     """
     if not issubclass(run.plugin.cls, FinishedEncoder) or SMALLER & run.recipe.keys():
         raise BenchError(
-            f"{run.run_id}: smaller vectors are for finished encoders",
+            f"{run.run_id}: smaller vectors are for ready-made encoders",
             "in Python bench.evaluate(bench.load_run(RUN), dimensions=[64]) scores its encoder",
         )
 
 
 def smaller_runs(run: PlannedRun, record: RunRecord, sizes: Sizes) -> list[PlannedRun]:
-    """Return the runs of a finished encoder with vectors of these sizes, without the run of whole
+    """Return the runs of a ready-made encoder with vectors of these sizes, without the run of whole
     vectors.
 
     ``run``, ``record``: with the whole vectors. Raises BenchError for more dimensions than they

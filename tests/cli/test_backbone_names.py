@@ -1,4 +1,4 @@
-"""Names of backbones: finished encoders are rows of one table, called by a name that a reader
+"""Names of backbones: ready-made encoders are rows of one table, called by a name that a reader
 knows, never by a path; a name that this project does not know is asked of the hub.
 """
 

@@ -66,7 +66,7 @@ def test_remarks_as_text_and_as_data() -> None:
     assert "--kind differs" in flat
     kinds = {row["kind"] for row in as_json("--remarks", "--kind", "quoted,best")}
     assert kinds == {"quoted", "best"}
-    assert "4 printed numbers, 0 remarks" in bench("papers", "dcpcse:2", "--remarks").stdout
+    assert "4 published numbers, 0 remarks" in bench("papers", "dcpcse:2", "--remarks").stdout
 
 
 MISTAKES = """promcs

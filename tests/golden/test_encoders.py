@@ -1,4 +1,4 @@
-"""Five finished encoders: their scores in the newest version, and anew, against those that others
+"""Five ready-made encoders: their scores in the newest version, and anew, against those that others
 published.
 """
 

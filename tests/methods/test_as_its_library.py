@@ -1,4 +1,4 @@
-"""A finished encoder gets the vectors that sentence-transformers' own ``encode`` gives, or is
+"""A ready-made encoder gets the vectors that sentence-transformers' own ``encode`` gives, or is
 refused in one line.
 """
 

@@ -1,4 +1,4 @@
-"""Finished encoders: the same vectors as the library that they were made for."""
+"""Ready-made encoders: the same vectors as the library that they were made for."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_a_teacher_reads_the_students_tokens(
     with pytest.raises(BenchError, match="vocabular"):
         built(cls, tiny, tmp_path, setting=setting, **dict.fromkeys(keys, tiny_roberta))
     assert cls.places == tuple(keys)
-    with pytest.raises(BenchError, match="needs a finished model"):
+    with pytest.raises(BenchError, match="needs a trained encoder"):
         cls.check(merge_recipe(cls, None, "", {}, trained=True), None)
 
 

@@ -1,4 +1,4 @@
-"""A finished encoder is scored as its own library encodes it."""
+"""A ready-made encoder is scored as its own library encodes it."""
 
 from __future__ import annotations
 

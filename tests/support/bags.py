@@ -1,4 +1,4 @@
-"""Stand-ins for finished encoders that need no weights: sums of random word vectors."""
+"""Stand-ins for ready-made encoders that need no weights: sums of random word vectors."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def ablations(group: Group) -> Iterator[Figure | None]:
                 f"{make_visible(named, limit=40)}: {axis}{where}",
                 "Runs that differ only in the recipe value on the x axis, means over seeds. Bars: "
                 "the table's intervals, or standard deviations over seeds if it has none. Grey "
-                "squares: printed in papers.",
+                "squares: published.",
                 [
                     (
                         make_visible(named, limit=40),

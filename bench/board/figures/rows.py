@@ -27,6 +27,7 @@ from bench.papers import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+NOISE_TITLE = "Published gains, and the noise of single runs"
 FAR = 20
 """Points of a gain that is not drawn to scale: one outlier would squeeze all others."""
 MOST_GAINS = 40
@@ -93,15 +94,15 @@ def paper_gains(group: Group) -> Figure | None:
     reports = [f"{value:.2f} by {source}" for source, value in REPORTED.items()]
     figure = group.figure(
         "printed-gains",
-        "Papers' claimed gains against measured noise",
-        f"{above} of {len(printed)} gains over SimCSE that papers report are above the line of "
-        f"noise, {line:.1f} points. Two single runs of one method differ by less in 95 of 100 "
-        "pairs, if runs spread like the averages of SimCSE on unsupervised BERT-base that "
-        f"{len(REPORTED)} parties report ({list_names(reports, len(reports))}: SD {sd:.2f}, in "
-        "which code and hardware differ, too; line: 1.96 × √2 × SD). Gains: on the STS average, "
-        "where the paper ran SimCSE itself in the same setting and on the same backbone; single "
-        "runs, or the paper does not say how many. For other backbones and settings no such "
-        "reports are known; the same line is laid on them.",
+        NOISE_TITLE,
+        f"{above} of {len(printed)} published gains over SimCSE are above the line of noise, "
+        f"{line:.1f} points. Two single runs of the same method differ by less in 95 of 100 pairs, "
+        f"if runs spread like {len(REPORTED)} published averages of unsupervised SimCSE on "
+        f"BERT-base ({list_names(reports, len(reports))}). Their SD is {sd:.2f}, with other "
+        "people's code and hardware in it; the line is 1.96 × √2 × SD. Gains are on the STS "
+        "average, where the paper ran SimCSE itself in the same setting and on the same backbone. "
+        "Each is of single runs, or the paper does not say how many. Other backbones and settings "
+        "have the same line, because no such averages of theirs are published.",
         data,
         plot=partial(draw_rows, rows=rows, across="points of the STS average", gains_over=line),
         height=sheet_height(rows),
@@ -110,7 +111,7 @@ def paper_gains(group: Group) -> Figure | None:
     if figure is None:
         return None
     # the data are the papers' own, of other backbones than the group's
-    return replace(figure, title="Papers' claimed gains against measured noise")
+    return replace(figure, title=NOISE_TITLE)
 
 
 def gains(group: Group) -> Figure | None:

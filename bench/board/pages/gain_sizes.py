@@ -59,7 +59,7 @@ def gain_sizes(board: Board) -> GainSizes | None:
         table=grid(
             [
                 GridColumn("a method that spreads like", wrap=24),
-                GridColumn("its paper claims", right=True),
+                GridColumn("published gain", right=True),
                 GridColumn("seeds it needs", right=True),
                 *(GridColumn(plural(count, "seed"), right=True) for count in COUNTS),
                 GridColumn("SD over seeds", right=True),
@@ -131,12 +131,12 @@ def _claims_without_row(board: Board, table: Table) -> list[JudgedClaim]:
 def _meaning(table: Table) -> str:
     base = baseline_name(table)
     return (
-        f"Below 1, 3, 5 and 10 seeds: the smallest true gain over {base}, in points, that one "
-        f"planned comparison finds in {100 * POWER:.0f} of 100 cases with so many seeds of both "
-        "methods (two-sided, 5 %; one seed: spreads known from elsewhere). SD over seeds: of the "
-        "differences seed by seed. SD over items: of the difference over other test items, near "
-        f"the baseline. Spreads are of this board's backbone and training; claimed gains are of "
-        f"{printed_backbone(CLAIMED_ON)}."
+        f"Below 1, 3, 5 and 10 seeds: the smallest gain over {base}, in points, that a single "
+        f"planned comparison detects {100 * POWER:.0f} % of the time with that many seeds per "
+        "method (two-sided, 5 %). With one seed, the spreads must be known from elsewhere. SD over "
+        "seeds: of the differences seed by seed. SD over items: of the difference over other test "
+        "items, near the baseline. The spreads are those of this leaderboard's backbone and "
+        f"training, the published gains those of {printed_backbone(CLAIMED_ON)}."
     )
 
 
@@ -148,6 +148,6 @@ def _single_runs(middle: SpreadOfRow) -> str:
     return (
         f"{len(REPORTED)} published single runs of SimCSE on BERT-base have an SD of {sd:.2f} "
         "points. Other people's code and hardware are in it, so it is not the spread of seeds "
-        f"alone. At that spread a gain below {reported.smallest_gain(1):.1f} points needs more "
+        f"only. At that spread, a gain below {reported.smallest_gain(1):.1f} points needs more "
         f"than one run per method; {list_names(needs)} seeds."
     )

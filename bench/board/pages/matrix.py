@@ -160,7 +160,7 @@ def matrix_grid(shown: ShownMatrix) -> Grid:
             lines.append([name, claimed, *cells])
     scores = [f"{one.text}, {plural(one.seeds, 'seed')}" for one in shown.scores]
     lines.append([f"{shown.baseline}, score", "", *scores])
-    return grid(["method", "paper says (STS, BERT-base)", *shown.columns], lines)
+    return grid(["method", "published gain (STS, BERT-base)", *shown.columns], lines)
 
 
 class OpenCell(NamedTuple):

@@ -136,7 +136,7 @@ def _draw(sheet: Figure, shown: ShownMatrix, ground: Ground) -> None:
     _write_name(axes, EDGE, top + ROW / 2, f"{shown.baseline}, score", ground.ink)
     for middle, one in zip(middles, shown.scores, strict=False):
         _write(axes, middle, top + ROW / 2, one.text, ground.ink, "center")
-    note = "paper: the gain on STS that it prints for BERT-base"
+    note = "paper: the published gain on STS, BERT-base"
     _write(axes, EDGE, top + ROW + LINE / 2, note, ground.quiet)
 
 

@@ -35,14 +35,14 @@ def beside_grid(part: PaperPart, beside: Sequence[RowBeside]) -> Grid:
     if without:
         notes.append(f"not scored here: {list_names(without, most=10)}")
     notes += [
-        "ours is within if the print lies in our 95 % interval for the mean of as many runs as the "
-        "paper had; else below or above it",
+        "ours is within if the published value lies in our 95 % interval for the mean of as many "
+        "runs as the paper had; else below or above it",
         "of 20 such intervals, one misses by chance",
     ]
     columns = (
-        GridColumn("printed row", wrap=14),
+        GridColumn("published row", wrap=14),
         "task",
-        GridColumn("printed", right=True, wrap=8),
+        GridColumn("published", right=True, wrap=8),
         GridColumn("ours", right=True),
         GridColumn("ours is", wrap=16),
     )

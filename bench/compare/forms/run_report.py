@@ -93,7 +93,7 @@ def recipe_with_sources(record: RunRecord) -> Grid:
 
 
 def encoder_facts(record: RunRecord) -> str:
-    """Return "kind folder, dimension 384, normalised yes, pooling mean" of a finished encoder, ""
+    """Return "kind folder, dimension 384, normalised yes, pooling mean" of a ready-made encoder, ""
     for others."""
     return _fact("model", record.provenance.backbone.model)[1]
 

@@ -1,7 +1,7 @@
 """A score table as a :class:`bench.base.grid.Grid`, the same for every form and every option, and
 the parts of its rows that pages write, too.
 
-Method, n, average with its interval, difference from the baseline and verdict, cost, tasks; numbers
+Method, seeds, average with its interval, difference from the baseline and verdict, cost, tasks; numbers
 that papers published are lines below a row. Options add columns and lines, and move none.
 """
 
@@ -39,7 +39,7 @@ def score_grid(
     with_spread = intervals or not table.head
     has_costs = any(row.cost for row in table.rows)
     columns = [GridColumn("method", wrap=16, whole=0 if has_costs else NAME)]
-    columns.append(GridColumn("n", right=True))
+    columns.append(GridColumn("seeds", right=True))
     if table.head:
         heading = f"{versus(table)} {level_words(table)}".strip() if versus(table) else ""
         columns.append(GridColumn(table.head, right=True))

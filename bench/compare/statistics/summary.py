@@ -151,7 +151,7 @@ def _table(
 
     grouped = group_rows([record for record, _ in scored])
     rows = [_row(row_runs, columns, by_run) for row_runs in grouped]
-    if setting == "none":  # every row is a finished encoder, which its own name tells best
+    if setting == "none":  # every row is a ready-made encoder, which its own name tells best
         encoders = [row_runs.runs[0].evaluated_as for row_runs in grouped]
         rows = [replace(row, model=name) for row, name in zip(rows, encoders, strict=True)]
     if any(SMALLER & record.recipe.keys() for record, _ in scored):

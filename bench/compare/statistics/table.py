@@ -194,7 +194,7 @@ class Row:
     ahead: tuple[str, ...] = ()
     # the source of its values: "paper", "recipe", "tuned: 12 trials"; "" if nothing is trained
     values: str = ""
-    # the name of an evaluated object or of vectors, or of any finished encoder in a table of them,
+    # the name of an evaluated object or of vectors, or of any ready-made encoder in a table of them,
     # which is shown as the method
     model: str = ""
     # bytes of a vector, in a table of which some row has smaller ones than its encoder gives

@@ -21,7 +21,7 @@ from bench.compare.words.names import baseline_name, level_words
 from bench.records.names import OWN_DATA
 
 RIGHT = (
-    "in about 94 of 100 tables like this all verdicts and marks are right, if rows of few seeds "
+    "about 94 of 100 tables like this contain no wrong verdict or mark, if rows with few seeds "
     "spread like the others"
 )
 """How often all that a table says is true; docs/statistics.md has the simulation behind it, and

@@ -185,7 +185,7 @@ def _name_parts(table: Table) -> dict[str, str]:
 def _place_parts(setting: str | None, backbone: str | None, length: str) -> list[tuple[str, str]]:
     parts = [("setting", setting_words(setting)), ("backbone", backbone_words(backbone))]
     if setting == "none" and backbone is None:
-        parts = [("setting", "finished encoders")]
+        parts = [("setting", "ready-made encoders")]
     return [*parts, ("length", budget_words(length))]
 
 

@@ -1,4 +1,4 @@
-"""Score finished encoders that bench did not build.
+"""Score ready-made encoders that bench did not build.
 
 A model is anything that turns a list of strings into vectors (n, d). A folder, a hub name or a run
 is built by an installed method. For the others a method is made here: :mod:`objects` (an object or

@@ -48,7 +48,7 @@ def test_the_line_of_printed_gains(made: Drawn) -> None:
     assert marks(axes, ACCENT) == [], "none of them is above it"
     assert max(one.gain for one in printed) < line < 3.2
     caption = made.figures["printed-gains"].caption
-    assert caption.startswith("0 of 15 gains over SimCSE that papers report are above the line")
+    assert caption.startswith("0 of 15 published gains over SimCSE are above the line")
     assert axes.lines[-1].get_xdata()[0] == pytest.approx(line)
     names = [text.get_text() for text in axes.get_yticklabels()]
     assert len(set(names)) == 15, "the backbone tells points of one name apart"

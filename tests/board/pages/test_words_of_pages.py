@@ -37,12 +37,12 @@ def test_a_method_that_papers_printed_elsewhere_is_not_said_to_have_no_print() -
     runs = [record("simcse", 1, backbone="builtin"), record("promcse", 1, backbone="builtin")]
     (table,) = summarise(runs)
     (note,) = with_paper(table, {run.run_id: run for run in runs}).notes
-    assert note == "without a printed number for this backbone and protocol: PromCSE and SimCSE"
+    assert note == "no published number for this backbone and protocol"
     assert "no paper" not in note
     known = [record("simcse", 1, backbone="bert-base-uncased")]
     (table,) = summarise(known)
     (note,) = with_paper(table, {run.run_id: run for run in known}).notes
-    assert note.startswith("not tested against the print: SimCSE (one seed")
+    assert note.startswith("not compared with the published value: SimCSE (one seed")
 
 
 def test_numbers_of_a_repositorys_readme_are_not_called_a_table() -> None:

@@ -123,12 +123,12 @@ def test_tables_are_named_by_all_that_sets_them_apart() -> None:
     ]
     names = [table_name(table) for table in (first, *others)]
     assert names[0] == "STS, unsupervised, built-in backbone, 1,000 steps, senteval-all/1"
-    assert names[3] == "STS, finished encoders, 1,000 steps, senteval-all/1"
+    assert names[3] == "STS, ready-made encoders, 1,000 steps, senteval-all/1"
     assert len(set(names)) == len(names)
     assert table_names(others, beside=first) == [
         "STS, supervised",
         "STS, 10m",
-        "STS, finished encoders",
+        "STS, ready-made encoders",
         "CxC, cxc-parekh/1",
         "CxC, cxc-promcse/1",
         "STS, senteval-wmean/1",

@@ -307,7 +307,7 @@
   }
 
   const again = ({ run }) => data.rows[run].repeatable
-    ? [commandBox(data.rows[run].command), make("p", {}, "From the folder of this version. Files that the plan names, such as a training text, must be there; run.json has their sha256.")]
+    ? [commandBox(data.rows[run].command), make("p", {}, "Run it in the folder of this version. The files that the plan names, such as a training text, must be there; run.json lists their checksums.")]
     : [make("p", {}, `This row is ${data.rows[run].command}.`)];
 
   function files(run) {
