@@ -111,7 +111,7 @@ def publish(
 ) -> None:
     """Write a new version of the leaderboards into OUT: pages, Markdown, data.
 
-    A version has the runs of a folder, and the numbers that papers printed.
+    A version has the runs of a folder, and the published numbers of papers.
 
     A published version never changes. If nothing is new since the last one, none is made. --runs
     may be the runs of a version.

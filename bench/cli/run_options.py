@@ -113,7 +113,7 @@ COMMAND_OPTIONS = (
         "--paper",
         metavar="PAPER:TABLE",
         help="Run a paper's table or figure again (bench papers lists them); METHOD, --setting and "
-        "--backbone choose its runs; a backbone that is not in it stands in for all.",
+        "--backbone choose its runs. A backbone that the table lacks replaces all of its own.",
     ),
     grouped_option(
         OUTPUT,

@@ -18,7 +18,7 @@ from bench.records.store import RunsFolder
 
 @click.command()
 @click.argument("references", metavar="RUN...", nargs=-1, required=True)
-@click.option("--by", required=True, help="Who ran it: a name, as the board shows it.")
+@click.option("--by", required=True, help="Who ran it: a name, as the leaderboard shows it.")
 @click.option(
     "--to",
     type=click.Path(path_type=Path),

@@ -35,7 +35,7 @@ VERBS = {
     "check": "Check methods, suites, recipes and plans before training.",
     "runs": "List runs and queued jobs; with a name, everything about one.",
     "export": "Write a run's model for other tools, here or on the hub.",
-    "submit": "Write runs for a pull request to somebody else's board.",
+    "submit": "Write runs for a pull request to somebody else's leaderboard.",
     "papers": "What papers published: tables, hyperparameters, claims, remarks.",
     "data": "Evaluation data and training text: list, fetch, check.",
     "doctor": "Show what is installed, which device is used, and what is next.",

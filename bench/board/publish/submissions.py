@@ -3,7 +3,7 @@
 A submitted run is a folder ``leaderboards/submissions/ID/``:
 
     run.json                  the record
-    submitted_by.txt          who made it, on one line, as the board shows it
+    submitted_by.txt          who made it, on one line, as the leaderboard shows it
     predictions/STS12.npz     the model's answers to every item; tasks of mteb: predictions/mteb/...
     curve.jsonl               the training curve; may be missing
 

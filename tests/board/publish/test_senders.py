@@ -82,7 +82,7 @@ def test_an_imposter_neither_replaces_a_row_nor_joins_a_published_one(
     junk = submitted(box, 2, name, noise=3.0, created="9999-01-01T00:00:00Z")
     found = gather(tmp_path / "own", box, published={ada.run_id: "Ada"})
     (line,) = found.refused
-    assert line.startswith(f"{junk.run_id}: refused: the board has runs by {name} already")
+    assert line.startswith(f"{junk.run_id}: refused: the leaderboard has runs by {name} already")
     assert found.senders == {ada.run_id: "Ada"}
     made = build_board(found.runs, version="v1", title="x", senders=found.senders)
     assert not made.left_out
