@@ -224,7 +224,9 @@ def _submitted(
         elif ids[record.run_id.casefold()] > 1:
             why = "another submission's id differs from it only in capital letters"
         elif sender is None and name.casefold() in taken:
-            why = f"the leaderboard has runs by {name} already: choose another name, such as {name} 2"
+            why = (
+                f"the leaderboard has runs by {name} already: choose another name, such as {name} 2"
+            )
         if why:
             gathered.refused.append(left_out(run.folder, f"refused: {why}"))
             continue
