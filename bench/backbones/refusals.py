@@ -1,7 +1,7 @@
 """Refuse model folders for reasons that are visible without loading anything.
 
 These are a Git LFS pointer in place of a file, an adapter without its model, code in the folder,
-and a sentence-transformers model that does not make one vector a text.
+and a sentence-transformers model that does not make one vector per text.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ OTHER_KINDS = {
         "it makes sparse vectors; in Python, bench.evaluate scores a function that returns "
         "SparseEncoder(...).encode(texts).to_dense()"
     ),
-    "MultiVectorEncoder": "it makes a vector for every token, and bench scores one vector a text",
-    "CrossEncoder": "it scores pairs of texts, and bench scores one vector a text",
+    "MultiVectorEncoder": "it makes a vector for every token, and bench scores one vector per text",
+    "CrossEncoder": "it scores pairs of texts, and bench scores one vector per text",
 }
 """Kind of model -> the reason why it is not scored."""
 
@@ -130,14 +130,14 @@ def _classes_of(auto_map: Any) -> list[str]:
 
 
 def check_one_vector(path: Path, name: str) -> None:
-    """Raise NotAModel if a sentence-transformers folder does not make one vector a text.
+    """Raise NotAModel if a sentence-transformers folder does not make one vector per text.
 
     The same holds if it needs its own code: sentence-transformers would silently use mean pooling
     instead.
     """
     kind = str(read_settings(path / SETTINGS_OF_LIBRARY).get("model_type") or ONE_VECTOR)
     if kind != ONE_VECTOR:
-        why = OTHER_KINDS.get(kind, "bench scores one vector a text")
+        why = OTHER_KINDS.get(kind, "bench scores one vector per text")
         raise NotAModel(
             f"{name} is a {kind} of sentence-transformers: {why}", "give a SentenceTransformer"
         )

@@ -68,7 +68,7 @@ def load_sentence_transformer(
                 f"--set max_length={positions}, or less",
             )
         notes.append(
-            f"{backbone.name} asks for {limit} tokens a text and has {positions} positions: "
+            f"{backbone.name} asks for {limit} tokens per text and has {positions} positions: "
             f"longer texts are cut to {positions} tokens"
         )
         _set_limit(model, positions, backbone.name)

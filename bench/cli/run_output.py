@@ -106,7 +106,7 @@ def print_whole_times(runs: Sequence[PlannedRun], records: Sequence[RunRecord]) 
         measured.setdefault(
             f"{name} on {run.backbone.short}",
             f"its {run.whole_steps:,} steps would take {format_duration(of_step * run.whole_steps)}"
-            f" here, at {of_step:.3g} s a step, without evaluations",
+            f" here, at {of_step:.3g} s per step, without evaluations",
         )
     for row, line in measured.items():
         click.echo(f"{row}: {line}")

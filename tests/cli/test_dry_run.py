@@ -118,4 +118,4 @@ def test_a_few_steps_say_how_long_the_whole_would_take(tiny: str, tmp_path: Path
         duration = format_duration(cost["train_seconds"] / 2 * steps)
         last = done.stdout.splitlines()[-1]
         assert f"its 1,250 steps would take {duration} here" in last
-        assert last.endswith(f"{cost['train_seconds'] / 2:.3g} s a step, without evaluations")
+        assert last.endswith(f"{cost['train_seconds'] / 2:.3g} s per step, without evaluations")

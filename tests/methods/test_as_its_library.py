@@ -233,7 +233,7 @@ def test_more_tokens_asked_for_than_there_are_positions(bert: Path, tmp_path: Pa
     folder = st_folder(tmp_path / "model", bert, max_seq_length=100)
     method, lines = loaded(folder, tmp_path)
     assert lines == [
-        f"{folder} asks for 100 tokens a text and has 64 positions: longer texts are cut to 64 "
+        f"{folder} asks for 100 tokens per text and has 64 positions: longer texts are cut to 64 "
         "tokens"
     ]
     assert np.isfinite(method.encode(["man " * 300])).all()

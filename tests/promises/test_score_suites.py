@@ -162,7 +162,7 @@ def drawn(task: str, labels: np.ndarray, seed: int) -> np.ndarray:
 
 
 def from_sixteen(data: Path, task: str) -> float:
-    """Return the mean accuracy x 100 of ten logistic regressions on 16 examples a class."""
+    """Return the mean accuracy x 100 of ten logistic regressions on 16 examples per class."""
     splits = raw_sets.labelled(data, task)
     texts, labels = splits.get("train") or splits["all"]
     vectors = features(texts).astype(float)

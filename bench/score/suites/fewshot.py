@@ -149,7 +149,7 @@ SUITE = Suite(
     name="fewshot",
     title="Few-shot transfer",
     description=(
-        "What can be learned from 16 examples a class? The transfer sets, ten draws each, a "
+        "What can be learned from 16 examples per class? The transfer sets, ten draws each, a "
         "logistic regression."
     ),
     tasks=tuple(fewshot_task(name) for name in SETS),
