@@ -66,7 +66,7 @@ class Against:
     df: float | None = None
     ci_low: float | None = None
     ci_high: float | None = None
-    # the level at which the interval leaves zero out if there is a verdict
+    # the level at which the interval excludes zero if there is a verdict
     ci_level: float | None = None
     # two-sided, for this comparison alone
     p: float | None = None

@@ -30,14 +30,14 @@ worlds in which it is less."""
 EQUAL_WITHIN = "equal within"
 OWN_INTERVAL = "±"
 MEANS = {
-    "better, worse": "the interval of the difference leaves zero out. It is wider than 95 % if "
+    "better, worse": "the interval of the difference excludes zero. It is wider than 95 % if "
     "several rows are compared at once",
     INCONCLUSIVE: 'the data cannot tell, which is not "equal"',
     NOT_TESTED: "fewer than three seeds, or no predictions",
-    NOT_TRAINED: "the 95 % interval of the row minus its untrained start does not lie above zero; "
-    "nothing is said of its method",
+    NOT_TRAINED: "the row is not above its untrained start (95 % interval of the difference); this "
+    "says nothing about its method",
     FOR_COMPARISON: "no question names the row; it has no verdict and no place in the finding",
-    FOR_SCALE: "nothing was trained or fitted here; the row has no verdict",
+    FOR_SCALE: "nothing was trained or fitted here, so the row has no verdict",
     MAY_BE_BEST: "no other row is known to be better",
     EQUAL_WITHIN: "the margin within which the row equals the baseline at 5 %, each by itself (two "
     "one-sided tests)",
@@ -50,10 +50,10 @@ HOW_TO_READ = {
     "the difference": "from the baseline is the answer for a row. It has less noise than two "
     "scores, so do not compare scores by eye",
     **MEANS,
-    "seeds": "with fewer than three, nothing is known of the noise of training",
+    "seeds": "fewer than three do not show the noise of training",
     "single tasks": "are shown, and not tested",
-    "the notes": "name rows that were trained or scored unlike the others: they answer another "
-    "question",
+    "the notes": "name rows that were trained or scored unlike the others: such rows answer "
+    "another question",
     "every number": "is a link to its run: every seed, its record, the command that repeats it",
 }
 """What a reader needs in two minutes, in order. docs/read-a-leaderboard.md has the same table."""
