@@ -32,7 +32,7 @@ class CLAIF(CoSENT):
     Example:
         bench run --method claif --setting supervised --corpus rated.csv --backbone roberta-base
 
-    Relations: CoSENT and AnglE use the order of the ratings alone.
+    Relations: CoSENT and AnglE use only the order of the ratings.
     """
 
     name = "claif"

@@ -8,7 +8,7 @@ and to differ on two:
     loss = mean of -log sigmoid(z) if s' = s, and of -log(1 - sigmoid(z)) if s' is another sentence
 
 (section 3). There is one positive for 7 negatives; dropout is off. Dev scores both copies, and the
-better one is the result: the checkpoint holds it alone, as ``encoder``, so that another method can
+better one is the result: the checkpoint holds only that, as ``encoder``, so that another method can
 start from it.
 """
 

@@ -6,7 +6,7 @@
 
 The text is written twice; only the second copy is pooled, by its mean or its last token. There a
 causal model has seen the whole sentence. Twice the tokens. The words of the untrained form are
-recalled from the paper, not read in code: the authors published code for trained checkpoints alone.
+recalled from the paper, not read in code: the authors published code only for trained checkpoints.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     z = V_m^T h        h: PromptEOL's vector; V_m: the middle right-singular vectors of W
 
 The first directions, in which the words of a vocabulary have most in common, and the last ones are
-left out. The method is known here from a reading note alone: which directions it leaves out is not
+left out. The method is known here only from a reading note: which directions it leaves out is not
 verified, and the two numbers are recipe values.
 """
 

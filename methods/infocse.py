@@ -12,8 +12,8 @@ it:
 The head is DiffCSE's, with batch normalisation, and serves training only. The weight of 1e-5 comes
 from the authors' scripts: Adam rescales it away for parameters with only this gradient (new layers,
 LM head), and the encoder feels 1e-5 of it. The start of the printed scores is Condenser, which was
-pretrained in the same way, and not BERT. Its own two head layers are read by the authors' code from
-a local folder alone; here, as in their script, the layers begin at random.
+pretrained in the same way, and not BERT. Its own two head layers are read by the authors' code only
+from a local folder; here, as in their script, the layers begin at random.
 
 CLS is scored without the head.
 """

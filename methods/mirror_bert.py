@@ -57,7 +57,7 @@ class MirrorBert(TorchMethod):
     Example:
         bench run --method mirror-bert --corpus target --backbone bert-base-uncased
 
-    Relations: SimCSE has dropout views alone; ConSERT cuts embeddings off.
+    Relations: SimCSE has only dropout views; ConSERT cuts embeddings off.
     """
 
     name = "mirror-bert"

@@ -1,7 +1,7 @@
 """PCL, PeerCL: Peer-Contrastive Learning with Diverse Augmentations for Unsupervised Sentence
 Embeddings (Wu et al., EMNLP 2022).
 
-Two networks, student u and peer q, start from one checkpoint and both train; the student alone
+Two networks, student u and peer q, start from one checkpoint and both train; only the student
 remains. Each reads ten texts of a sentence: the sentence (anchor), the sentence again (dropout),
 and twice, drawn anew, its words shuffled, reversed, some deleted and some repeated. So an anchor
 has nine positives:

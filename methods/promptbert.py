@@ -6,7 +6,7 @@ nothing in it; its tail keeps the positions that it has behind a sentence of l t
 denoising").
 
 * unsupervised: z1 = head(h(x, T1) - delta_T1(l)), z2 = head(h(x, T2) - delta_T2(l)), two templates
-  of one sentence instead of two dropout masks alone; InfoNCE of z1 against all z2 of the batch. The
+  of one sentence instead of only two dropout masks; InfoNCE of z1 against all z2 of the batch. The
   head is Linear + tanh and serves training only.
 * supervised: one template for premise, entailment and contradiction, SimCSE's supervised InfoNCE.
   On BERT the head is the pretrained MLM transform Tr, on both parts: z = Tr(h) - Tr(delta). On

@@ -2,7 +2,7 @@
 
 A pickle can hold code that runs when it is read. transformers and sentence-transformers read it
 with torch's reader for weights (``weights_only``), which takes tensors and runs nothing; without
-the option no pickle is opened. What was allowed once, and holds tensors alone, needs no leave
+the option no pickle is opened. What was allowed once, and holds only tensors, needs no leave
 again: a run on it is exported or scored again by commands without the option.
 """
 
@@ -30,7 +30,7 @@ def check_pickles(path: Path, *, allow: bool) -> None:
     """Raise NotAModel if a model folder has pickles that may not be read.
 
     They may if ``allow`` is given now or was given before for the same bytes, if torch reads them
-    safely, and if they hold tensors alone.
+    safely, and if they hold only tensors.
     """
     pickles = find_pickles(path)
     if not pickles:

@@ -51,7 +51,7 @@ def printable(text: str) -> str:
 
 
 class UnknownName(BenchError):
-    """A name of a method, suite, variant, run ... that nobody registered.
+    """An unknown name of a method, suite, variant, run, ...
 
     ``UnknownName("method", "simsce", ["simcse", ...])`` suggests the nearest known names, or lists
     all if they are few.

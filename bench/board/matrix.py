@@ -40,7 +40,7 @@ class MatrixCell:
 
     @property
     def word(self) -> str:
-        """better, worse, inconclusive, not tested, or what the row stands for."""
+        """better, worse, inconclusive, not tested, or why the row is not judged."""
         return verdict_word(self.row, self.shown.table)
 
 
@@ -53,7 +53,7 @@ class MatrixRow:
 
     @property
     def stands(self) -> str:
-        """What the row stands for if it is not judged; "" if it is."""
+        """Why the row is not judged, "not trained" or "for scale"; "" if it is."""
         return self.first.row.stands
 
 
@@ -67,7 +67,7 @@ class Matrix:
 
 
 def make_matrix(tables: Sequence[BoardTable]) -> Matrix | None:
-    """Return the matrix around the main table; None if it has no baseline, or stands alone."""
+    """Return the matrix around the main table; None if it has no baseline, or is alone."""
     main = main_table([shown.table for shown in tables])
     if main is None or main.baseline is None:
         return None

@@ -108,8 +108,8 @@ def _without_measured(row: Row) -> Row:
 
 
 class PageTable(NamedTuple):
-    """A table that pages show, and those of the same runs under other protocols that it stands
-    for, each with the largest difference of two scores of a row, in points."""
+    """A table that pages show, and the tables of the same runs under other protocols, which it
+    replaces: each with the largest difference between two scores of a row, in points."""
 
     shown: BoardTable
     others: tuple[tuple[BoardTable, float], ...]

@@ -83,8 +83,8 @@ def _place(part: PaperPart) -> tuple[str, str]:
 
 
 def show_scores(numbers: Sequence[ReferenceResult]) -> Shown:
-    """Return the tables that have these numbers, by setting and backbone, with these cells
-    alone."""
+    """Return the tables that have these numbers, by setting and backbone, with only these
+    cells."""
     tables: dict[tuple[str, str], dict[str, list[PrintedRow]]] = {}
     for row in rows(numbers, by_metric=False):
         parts = tables.setdefault((row.first.paper, row.first.table), {})

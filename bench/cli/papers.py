@@ -65,8 +65,8 @@ def papers(
     """Show what papers published: scores, hyperparameters, figures, claims, and what does not fit.
 
     Without a name: the papers. PAPER: its tables, figures and claims, and which of them can be run
-    again. PAPER:TABLE: the table as published, with remarks. ``checkpoints``: the models that authors
-    released, and how each is scored.
+    again. PAPER:TABLE: the table as published, with remarks. ``checkpoints``: the models that
+    authors released, and how each is scored.
 
     \b
     Example:  bench papers promcse

@@ -166,8 +166,8 @@ def _memory_text(row: PlanRow) -> str:
     """Write the memory of a run, its parts, and the --chunk that fits if it is too much."""
     run = row.first
     memory = (
-        f"{(row.memory_bytes or 0) / 2**30:.1f} GiB with {texts_of_row(run)} texts per row, each of "
-        f"{run.recipe.max_seq_length} tokens"
+        f"{(row.memory_bytes or 0) / 2**30:.1f} GiB with {texts_of_row(run)} texts per row, each "
+        f"of {run.recipe.max_seq_length} tokens"
     )
     if row.chunk is None:
         return memory

@@ -57,8 +57,8 @@ SHOWN = 20
 @click.option(
     "--submissions",
     type=click.Path(path_type=Path),
-    help="Also publish the runs in this folder. Each is checked, and its scores are computed again. "
-    "Exit code 1 if one is refused.",
+    help="Also publish the runs in this folder. Each is checked, and its scores are computed "
+    "again. Exit code 1 if one is refused.",
 )
 @click.option(
     "--baseline",

@@ -82,8 +82,8 @@ from bench.run.session import Session
 @grouped_option(
     WHAT,
     "--select",
-    help="The dev set: sts-dev-clean, STS-B dev, captions dev.  [default: sts-dev-clean; captions dev "
-    "with --suite check, or with the backbone or corpus builtin]",
+    help="The dev set: sts-dev-clean, STS-B dev, captions dev.  [default: sts-dev-clean; captions "
+    "dev with --suite check, or with the backbone or corpus builtin]",
 )
 @field_option(
     "suites",

@@ -57,7 +57,7 @@ def find_row(table: Table, name: str, option: str) -> Row | None:
     """Return the row of a run's id or of a name, as tables or as commands write it and as short as
     tells it from others; None if the table has none.
 
-    Of rows that differ in recipe values alone it is the one with more seeds than any other. Raises
+    Of rows that differ only in recipe values it is the one with more seeds than any other. Raises
     BenchError, which begins with ``option``, if there are several.
     """
     rows = _candidates(table)

@@ -81,7 +81,7 @@ def asked_tables(
 
 def ask(table: Table, asked: Sequence[Asked], baseline: str | None) -> list[Table]:
     """Return the table with its baseline and its family, by the first question that it answers; and
-    for each further question one with its rows and their untrained starts alone.
+    for each further question one with only its rows and their untrained starts.
 
     ``baseline``: the row that the user names; then only questions about it count.
     """

@@ -1,4 +1,4 @@
-"""Write the adapters of a run alone, in the files of peft, without the base that they belong to."""
+"""Write only the adapters of a run, in the files of peft, without the base that they belong to."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def write_export(
     """Write a finished run with a loaded method into a new folder, and return the facts about it.
 
     ``form`` is "sentence-transformers" or "mteb". ``unmerged``: of a run with adapters,
-    write the adapters alone; else they are merged into the weights, in float32. The same export, if
+    write only the adapters; else they are merged into the weights, in float32. The same export, if
     it is there already, is not changed. Raises BenchError if the format cannot represent the
     method, if a file cannot be written, or if the folder does not give the method's vectors; then
     nothing is left behind.

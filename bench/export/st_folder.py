@@ -30,7 +30,7 @@ POOLINGS = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens"}
 def write_st(parts: Portable, folder: Path, base: str = "") -> list[Path]:
     """Write the folder, and return the source files of bench that it contains.
 
-    ``base``: write the encoder's adapters alone, for the model of this name; "" writes all of it.
+    ``base``: write only the encoder's adapters, for the model of this name; "" writes all of it.
     """
     if parts.write is not None:
         parts.write(folder)

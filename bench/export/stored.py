@@ -29,7 +29,7 @@ def write_model(
 
     ``reference``: the run's id, its beginning, or its folder. ``form``: one of ``FORMS``.
     ``plugins``: files that define the run's method. ``say`` gets the run's notes, a line each.
-    ``unmerged``: of a run with adapters, the adapters alone, as peft's files. Raises BenchError;
+    ``unmerged``: of a run with adapters, only the adapters, as peft's files. Raises BenchError;
     then nothing is left behind.
     """
     run = find_run(reference, store, plugins)

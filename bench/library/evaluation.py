@@ -74,9 +74,9 @@ def evaluate(
         bench.evaluate(encode, suites="check", name="mine")
         bench.evaluate("bert-base-uncased", suites=["sts", "transfer"], data="DATA", pooling="mean")
 
-    The same call again repeats nothing, unless the object has changed: it is identified by its
-    weights (a SentenceTransformer), or by its vectors of fixed sentences and of some thousand of
-    those that are scored.
+    The same call again repeats nothing, unless the object has changed. bench identifies a
+    SentenceTransformer by its weights, and another object by its vectors for fixed sentences and
+    for some thousand of the scored ones.
 
     Args:
         model: An object with ``encode(list of n str) -> (n, d) numbers``, and perhaps
@@ -86,14 +86,14 @@ def evaluate(
         suites: Names of ``bench suites``, or files of your own.
         data: The folder with evaluation data. None: $BENCH_DATA, or fetched.
         name: The model's name in tables.
-        prefix: Put before every sentence, or around it with "[X]". "" takes a folder's default
-            prompt away, None keeps it.
+        prefix: Put before every sentence, or around it with "[X]". "" removes a folder's default
+            prompt, None keeps it.
         prompts: Other prefixes, by task or suite.
         prompt_query: Another prefix for queries, of retrieval and of pairs with two sides. None: a
             folder's own.
         prompt_document: Another prefix for documents.
-        dimensions: Score the first so many numbers of each vector, too: ``result.smaller``.
-        precision: Score the vectors in these precisions, too: "float32", "int8", "binary".
+        dimensions: Also score the first N numbers of each vector: ``result.smaller``.
+        precision: Also score the vectors in these precisions: "float32", "int8", "binary".
         device: "auto", "cpu", "cuda:1" or "mps".
         fresh: Score again.
         offline: Open no connection.

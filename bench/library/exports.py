@@ -36,7 +36,7 @@ def export_run(
         run: An id, its beginning, a folder or a result.
         to: A new folder.
         format: "sentence-transformers" or "mteb".
-        unmerged: Of a run with LoRA, write the adapter alone, as peft's files.
+        unmerged: Of a run with LoRA, write only the adapter, as peft's files.
         runs: The folder of the runs. None: $BENCH_RUNS, or ./runs.
         offline: Open no connection.
         plugins: The Python file or the class of the run's method.

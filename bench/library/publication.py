@@ -47,7 +47,7 @@ def publish_runs(
         note: The first thing that readers should know. None: the last version's.
         predictions_url: The future address of the predictions, if they are not in the version.
         preview: Write ``out``/preview, which the next preview replaces, and no version.
-        leave_out: Suites to publish neither scores nor predictions of.
+        leave_out: Suites whose scores and predictions are not published.
         data: The folder with evaluation data.
         plugins: Python files with suites, or with methods that pages should describe.
 

@@ -16,7 +16,7 @@ class Batch:
     """Rows of the corpus as features, as ``TorchMethod.collate`` made them.
 
     Attributes:
-        columns: One entry a column, by default (sentence,), (anchor, positive[, hard negative]),
+        columns: One entry per column, by default (sentence,), (anchor, positive[, hard negative]),
             (anchor, other, {"labels": (n,)}) or (first, second, {"scores": (n,)}).
         step: Optimiser steps already done.
         rows: (n,) numbers of the rows in the corpus. None: made by hand.

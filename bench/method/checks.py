@@ -36,7 +36,10 @@ def check_direction(cls: type[Method], recipe: Recipe, backbone: str, *, causal:
         return
     hint = " ".join(f"--set {key}=avg" for key in _pooling_of_first(recipe))
     if not hint:
-        hint = "take a backbone that reads both ways, such as BERT; or bench run simcse --set pooling=avg"
+        hint = (
+            "take a backbone that reads both ways, such as BERT; or bench run simcse --set "
+            "pooling=avg"
+        )
     raise BenchError(
         f"{cls.name} takes the state of the first token for the sentence, "
         f"and {backbone} is causal: "

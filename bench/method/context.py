@@ -55,7 +55,7 @@ class Context:
         dev_score: Gives Spearman x 100 on the dev set. None: the last step is kept.
         reporter: Shows progress.
         should_stop: True once the user asked to stop.
-        ranks: The processes that train together. None: this one alone.
+        ranks: The processes that train together. None: only this one.
     """
 
     config: RunConfig = field(default_factory=partial(RunConfig, device="cpu", precision="fp32"))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 FAITHFUL = "faithful"
-"""The recipe key of the authors' code, whose loss sees the rows of one process."""
+"""The recipe key of the authors' code, in which a loss sees the rows of one process."""
 SETTINGS = ("unsupervised", "supervised", "none")
 
 
@@ -58,7 +58,7 @@ class Method:
         first_token: The first token's state represents the sentence: a causal backbone is refused.
         encoder_is_frozen: No parameter of the encoder trains: adapters on it are refused, and a
             narrow base is not.
-        several_negatives: It takes any number of hard negatives a row if it takes triplets: one
+        several_negatives: It takes any number of hard negatives per row if it takes triplets: one
             more view for each.
         backbone: The ``Backbone``, once it is built.
         recipe: The run's ``Recipe``, once it is built.

@@ -142,7 +142,7 @@ def forget_cache(encoder: Any) -> None:
 
 
 def recompute_activations(encoder: Any, name: str) -> None:
-    """Keep the input of each layer alone, and compute its activations again in the backward pass.
+    """Keep only the input of each layer, and compute its activations again in the backward pass.
 
     Dropout masks are the same in both passes. Raises BenchError if a family cannot.
     """

@@ -62,7 +62,7 @@ class Recipe(Mapping[str, Any]):
 
 
 def check_choice(recipe: Recipe, key: str, choices: Collection[str]) -> None:
-    """Check that a recipe's value is one of those that it may be.
+    """Check that a recipe's value is one of the choices.
 
     Args:
         recipe: The recipe of the run.

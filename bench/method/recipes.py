@@ -141,7 +141,7 @@ def whole_entry(
     """Return the recipe that :func:`choose` finds.
 
     If it is trained, the backbone's values are beneath it, except for keys that the method sets
-    itself: so two methods do not differ in their learning rates alone.
+    itself: so two methods do not differ only in their learning rates.
     """
     entry = choose_entry(recipes, setting, backbone, variant, shape)
     if not trained:

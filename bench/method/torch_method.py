@@ -74,7 +74,7 @@ class TorchMethod(Method, nn.Module):
             generator): they are in the state to resume from and not in the checkpoint.
         encoder: The backbone's encoder, once it is built.
         before: The ids of the special tokens before a sentence, once it is built.
-        after: Those after it.
+        after: The ids of the special tokens after it.
     """
 
     trains_on: str = "ids"
@@ -140,7 +140,7 @@ class TorchMethod(Method, nn.Module):
             epoch: How often the corpus has been read, from 0.
 
         Returns:
-            One entry a column, each of n rows.
+            One entry per column, each of n rows.
         """
 
         def features(name: str, cells: Sequence[Any]) -> Features:
@@ -211,7 +211,7 @@ class TorchMethod(Method, nn.Module):
     def forward(self, batch: Batch) -> Loss:
         """Compute the loss of one batch, from ``views`` and ``loss``.
 
-        A method may override this in their place. Then its batch cannot be cut into chunks
+        A method may override this instead of both. Then its batch cannot be cut into chunks
         (``--chunk``).
 
         Args:
@@ -224,8 +224,7 @@ class TorchMethod(Method, nn.Module):
         return self.loss(views_of(self, batch), batch)
 
     def prepare(self, batch: Batch) -> None:
-        """Change the method itself once before the views of a batch, such as by a momentum copy's
-        step.
+        """Update the method once per batch, before its views, such as a momentum copy.
 
         Args:
             batch: n rows of the corpus.
@@ -425,7 +424,7 @@ def adamw(
     norms.
 
     Args:
-        method: The method, whose parameters with ``requires_grad`` train.
+        method: The method; its parameters with ``requires_grad`` train.
         betas: Decay of the two running means.
         eps: Added to the root in the denominator.
         bias_correction: False as in BERT's code, where the first updates are larger.

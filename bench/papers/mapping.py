@@ -4,8 +4,8 @@
 here, or that is not a method here at all; it holds in all papers. All others have the same name on
 both sides. ``*`` matches the number in a
 variant's name, as in "eh,m=0.1". A setting may precede a method's name: "supervised:consert" is
-printed in that setting alone; on our side it is the one that is run. A backbone may follow:
-"unsupervised:dcpcse@roberta-base" has another name on that backbone alone, because its recipe there
+printed only in that setting; on our side it is the one that is run. A backbone may follow:
+"unsupervised:dcpcse@roberta-base" has another name only on that backbone, because its recipe there
 is another one. ``set`` of such a line is the recipe's value there; it identifies runs that were
 made under the printed name.
 """

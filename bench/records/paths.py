@@ -53,7 +53,7 @@ def _readings(text: str) -> list[str]:
 def refuse_paths(value: Any, what: str) -> None:
     """Raise DataDamaged for the first absolute path in a JSON value.
 
-    Its message has the field and the last part of the path alone: pages print it.
+    Its message has only the field and the last part of the path: pages print it.
     """
     for where, path in paths_in(value):
         field = f"{what}: {where}" if where else what

@@ -12,7 +12,7 @@ ENGLISH = ("en", "eng")
 
 
 def language_notes(backbone: Reference, scored: ScoredTasks) -> list[str]:
-    """Return a line if the built-in backbone, which knows English alone, is scored on others.
+    """Return a line if the built-in backbone, which knows only English, is scored on others.
 
     Nothing is known of the languages of other backbones, nor of a user's own texts.
     """

@@ -73,7 +73,7 @@ def process_limit(target: Target, cards: Sequence[str]) -> int:
 def order_by_importance(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
     """Put the first run of every row first, then each second, and so on.
 
-    Runs of one row differ in their seed alone. If the plan is stopped early, all rows have a few
+    Runs of one row differ only in their seed. If the plan is stopped early, all rows have a few
     seeds, instead of a few rows all seeds. Otherwise the order is the plan's.
     """
     seen: Counter[object] = Counter()

@@ -90,7 +90,7 @@ class Trainer:
         torch.manual_seed(seed_for(self.context.seed, *parts))
 
     def new_scaler(self) -> torch.amp.GradScaler:
-        """Return a scaler of the loss, which does something with fp16 alone."""
+        """Return a scaler of the loss, which does something only with fp16."""
         return torch.amp.GradScaler(self.device.type, enabled=self.context.precision == "fp16")
 
     def finish(self) -> TrainReport:

@@ -138,7 +138,7 @@ def test_a_score_table_fits_and_what_is_left_out_is_named(width: int) -> None:
     (heading,) = [line.split() for line in text.splitlines() if line.startswith("method")]
     missing = [task for task in STS if task not in heading]
     assert all(task in text.partition("not shown at")[2] for task in missing)
-    assert {"method", "n", "Avg."} <= set(heading)
+    assert {"method", "seeds", "Avg."} <= set(heading)
     assert (width < 80) >= bool(missing)
 
 

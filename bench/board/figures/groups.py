@@ -42,7 +42,7 @@ class Point:
 
     @property
     def method(self) -> tuple[str, str]:
-        """Name and setting: equal for rows that differ in their recipe alone."""
+        """Name and setting: equal for rows that differ only in their recipe."""
         return self.row.name, self.row.setting
 
 

@@ -150,7 +150,8 @@ def frequent_tokens(group: Group) -> Figure | None:
         "Without the most frequent tokens",
         "Average of the seven STS sets after the most frequent tokens of STS-B test, in the "
         "encoder's own vocabulary, are removed from the sentences; means over seeds. Coloured: the "
-        "highest with all tokens. At most nine methods are drawn, the highest. (ConPVP's Figure 5.)",
+        "highest with all tokens. At most nine methods are drawn, the highest. (ConPVP's Figure "
+        "5.)",
         **drawing_of(lines, "tokens taken out", "STS average, Spearman × 100", even=True),
         suites=("sts",),
     )

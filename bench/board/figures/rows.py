@@ -1,4 +1,4 @@
-"""Figures in which a method is a row: gains that papers print next to what seeds alone do, gains
+"""Figures in which a method is a row: published gains beside the noise of seeds, gains
 over the baseline, few labelled examples."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The table "What the papers claim" of a board: each claim of a text, and the difference of the rows
-that test it here."""
+"""The table "What the papers claim" of a leaderboard: each claim of a text, and the difference of
+the rows that test it here."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class ShownRow(Struct):
 
 
 class ShownGroup(Struct):
-    """Rows that stand for the same: "" for the judged ones."""
+    """Rows that are not judged for one reason: "" for the judged ones."""
 
     stands: str
     rows: list[ShownRow]

@@ -141,7 +141,7 @@ def _draw(sheet: Figure, shown: ShownMatrix, ground: Ground) -> None:
 
 
 def picture_rows(shown: ShownMatrix) -> list[tuple[ShownRow, str]]:
-    """Return the rows that a question asks about, each with what it stands for: "" for the judged
+    """Return the rows that a question asks about, each with why it is not judged: "" for the judged
     ones, then those that did not train."""
     rows = []
     for group in shown.groups:

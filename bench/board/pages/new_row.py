@@ -1,4 +1,4 @@
-"""The command whose row stands beside those of a board's main table."""
+"""The command that makes a row beside those of a board's main table."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def plain_text(text: str) -> str:
 
 
 def explained(text: str) -> Markup:
-    """Write a text whose known words say what they mean where a pointer rests on them.
+    """Write a text in which a pointer that rests on a known word shows its meaning.
 
     A finger finds the same under "How to read this page".
     """

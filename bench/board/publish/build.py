@@ -89,7 +89,7 @@ class PublishOptions:
     address: str | None = None
     # the address of the documentation, which pages link to
     docs: str | None = None
-    # suites to publish neither scores nor predictions of
+    # suites whose scores and predictions are not published
     leave_out: Sequence[str] = ()
     # files of methods, which say on the pages what they are
     plugins: Sequence[Path] = ()

@@ -69,7 +69,7 @@ class Gathered:
     submitted: set[str] = field(default_factory=set)
     # run id -> who submitted it, in the last version; None: a run of the publisher
     published: Mapping[str, str | None] = field(default_factory=dict)
-    # suites to publish neither scores nor predictions of
+    # suites whose scores and predictions are not published
     without: Collection[str] = ()
     # the records of all runs, unchanged from their folders
     whole: list[RunRecord] = field(default_factory=list)

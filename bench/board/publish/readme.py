@@ -65,8 +65,8 @@ def counted(board: Board | Version) -> str:
 
 
 def table_grid(board: Board, table: Table) -> Grid:
-    """Lay out a table without its single tasks, which its CSV file has. The finding of the main one
-    stands above all of them."""
+    """Lay out a table without its single tasks, which its CSV file has. The main table's finding
+    is above all of them."""
     laid_out = score_grid(table, board.rows_for_scale(table))
     tasks = set(table.columns[:-1]) if table.head else set()
     kept = [i for i, column in enumerate(laid_out.columns) if column.name not in tasks]

@@ -33,7 +33,7 @@ def submit_runs(
 ) -> list[Path]:
     """Write the runs in the folders ``sources`` as folders in ``to``; returns these.
 
-    ``by``: who ran them; ``suites``: scores of these alone; ``leave_out``: scores of all but these.
+    ``by``: who ran them; ``suites``: scores of only these; ``leave_out``: scores of all but these.
 
     They are written aside, checked as a board checks them, and then renamed to their places. An
     identical submission that is there already is not changed. Raises BenchError, and leaves

@@ -11,8 +11,8 @@ from bench.compare.items import Disagreement, ItemValue
 from bench.score.metrics.metric import NDCG
 
 SEARCHES = (
-    "gold: the number of documents that answer the query; A and B: nDCG@10, and the ids of the first "
-    "documents"
+    "gold: the number of documents that answer the query; A and B: nDCG@10, and the ids of the "
+    "first documents"
 )
 RANKS = "in brackets: rank among all items, from 0 to 100; the largest disagreements come first"
 

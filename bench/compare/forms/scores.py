@@ -1,8 +1,8 @@
 """A score table as a :class:`bench.base.grid.Grid`, the same for every form and every option, and
 the parts of its rows that pages write, too.
 
-Method, seeds, average with its interval, difference from the baseline and verdict, cost, tasks; numbers
-that papers published are lines below a row. Options add columns and lines, and move none.
+Method, seeds, average with its interval, difference from the baseline and verdict, cost, tasks.
+Published numbers are lines below a row. Options add columns and lines, and move none.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def score_grid(
 ) -> Grid:
     """Lay out the table as every form prints it. ``scale``: rows of other tables, which come last.
 
-    In a table without a column that ranks each number has its own ±, and with ``intervals`` in all.
+    Each number has its own ± if no column of the table ranks, or with ``intervals``.
     """
     with_spread = intervals or not table.head
     has_costs = any(row.cost for row in table.rows)

@@ -53,7 +53,7 @@ class Spread:
 @dataclass(frozen=True, kw_only=True)
 class Against:
     """A cell minus the baseline's cell. Only the column that ranks is tested; elsewhere there is
-    the difference alone."""
+    only the difference."""
 
     difference: float
     # the seeds that both have, if they were compared seed by seed
@@ -194,8 +194,8 @@ class Row:
     ahead: tuple[str, ...] = ()
     # the source of its values: "paper", "recipe", "tuned: 12 trials"; "" if nothing is trained
     values: str = ""
-    # the name of an evaluated object or of vectors, or of any ready-made encoder in a table of them,
-    # which is shown as the method
+    # the name of an evaluated object or of vectors, or of any ready-made encoder in a table of
+    # them, which is shown as the method
     model: str = ""
     # bytes of a vector, in a table of which some row has smaller ones than its encoder gives
     vector_bytes: int | None = None

@@ -262,8 +262,8 @@ BASELINE = "baseline"
 
 
 def verdict_word(row: Row, table: Table) -> str:
-    """Return better, worse, inconclusive, baseline or not tested, or what a row stands for that is
-    not judged; "" in a table without comparisons."""
+    """Return better, worse, inconclusive, baseline or not tested, or why a row is not judged; "" in
+    a table without comparisons."""
     if row.stands and row.cells[-1] is not None:
         return row.stands
     if not table.comparisons:

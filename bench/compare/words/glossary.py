@@ -15,8 +15,8 @@ TERMS = {
     "unsupervised": "trained on sentences without labels",
     "supervised": "trained on labelled pairs of sentences",
     "built-in backbone": "a BERT of 4 layers and 5 million weights inside the package",
-    "senteval-all/1": "the papers' protocol of STS: SentEval's texts, one correlation over all pairs "
-    "of a task",
+    "senteval-all/1": "the papers' protocol of STS: SentEval's texts, one correlation over all "
+    "pairs of a task",
     "MLM": "masked language modelling: the encoder also predicts hidden words",
     "EH": "energy-based hinge: a loss that PromCSE adds in supervised training",
 }

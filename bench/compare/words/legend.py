@@ -60,7 +60,7 @@ HOW_TO_READ = {
 
 
 def legend_line(table: Table) -> str:
-    """Return the one line that stands above a table on a page, without a full stop."""
+    """Return the one line above a table on a page, without a full stop."""
     if not table.comparisons:
         return f"{OWN_INTERVAL}: {MEANS[OWN_INTERVAL]}"
     level = level_words(table).strip("[]").replace("CI", "interval")

@@ -59,8 +59,8 @@ class Metric:
         has_gold: False if the items have no gold values.
         dimensions: How many dimensions the predictions of one run may have: 1 for (N,), 2 for (N,
             R).
-        influence: Computes how far each item moves the score: tables have intervals and tests by
-            it. Without it they have them if ``by_item`` of the task is True, by leaving items out.
+        influence: Computes how far each item moves the score; tables compute intervals and tests
+            from it. Without it they leave items out, if the task's ``by_item`` is True.
         exact: True if the values of ``influence`` are the recorded ones, up to rounding within
             folds.
     """

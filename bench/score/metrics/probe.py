@@ -4,7 +4,7 @@ It is a linear classifier with cross-entropy, Adam and a coupled L2 penalty on w
 penalty is chosen by cross-validation or on a dev split. This file decides which rows are fitted and
 tested; a ``Fitter`` computes the fits: ``fit_batched`` (all at once) or
 ``tests/support/probe_sequential.py`` (one after the other, as the protocol is written down). Folds,
-initial weights and permutations depend on the seed and on sizes alone, so that both see the same.
+initial weights and permutations depend only on the seed and on sizes, so that both see the same.
 
 Legend: N rows, D dimensions, C classes.
 

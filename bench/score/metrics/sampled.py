@@ -1,7 +1,7 @@
 """Sampled Spearman, as CxC-STS is scored: each draw takes half of the queries and a pair of each.
 
 Pairs are given in the order of the data, each with its query; queries are numbered from 0. Draws
-depend on these numbers and the seed alone, so that every model is scored on the same draws.
+depend only on these numbers and the seed, so that every model is scored on the same draws.
 
 Legend: N pairs, Q queries, B draws, n pairs of a draw.
 """

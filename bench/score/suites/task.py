@@ -92,8 +92,8 @@ class Task:
         name: Its name, different from those of all other suites' tasks.
         protocol: Name and version of the computation and its texts. If the meaning of the number
             changes, so does the version.
-        metric: How its score is shown, compared and tested. A name (a text) means the metric of
-            this package with that name, or one that has nothing but the name.
+        metric: How its score is shown, compared and tested. A text names a metric of this
+            package, or a new one that has only its name.
         n: Number of items that are scored. 0 if it is not known without the data.
         data: Sets of the manifest that ``read`` opens; one of them is enough. Empty if it reads
             others.
@@ -314,8 +314,8 @@ class Suite:
         name: As ``--suite`` names it.
         title: Heading of its tables.
         description: What it measures, one line.
-        tasks: The tasks that are scored if nothing else is said.
-        average: The tasks of the mean that papers print as "Avg.". None if they print none.
+        tasks: The tasks that are scored by default.
+        average: The tasks that "Avg." is the mean of. None: no average.
         docs: The page about it, relative to docs/.
         on_request: Tasks under protocols that are scored only if they are named:
             "sts:senteval-all-raw/1".

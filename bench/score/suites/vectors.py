@@ -28,7 +28,7 @@ def scoring(task: str, hint: str | None = None) -> Iterator[None]:
         hint: What to do about the model. If gold values are the cause, the hint says so instead.
 
     Raises:
-        RunFailed: In the place of a ValueError.
+        RunFailed: Instead of a ValueError.
     """
     try:
         yield
