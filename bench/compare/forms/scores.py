@@ -23,7 +23,7 @@ from bench.compare.words.notes import note_lines
 BYTES = "bytes"
 NUMBERS = (EQUAL_WITHIN, BYTES, *(column.name for column in COSTS))
 """Columns with a number of a row that is no score; one without any number is left out."""
-NAME = 28
+NAME = 24
 """Characters of a name that stay on one line while there are tasks to leave out."""
 FOR_SCALE = "for scale: other backbones, not trained here and not compared"
 WHOLE = "a wider terminal, or --format csv"
