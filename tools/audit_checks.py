@@ -34,7 +34,7 @@ def _averages(every: Sequence[PrintedRow]) -> Iterator[Remark]:
         if row.average is not None and mean is not None:
             by = row.average.value - mean
             text = (
-                f"printed {row.average.printed}; the mean of its {len(row.parts)} cells is "
+                f"published {row.average.printed}; the mean of its {len(row.parts)} cells is "
                 f"{format_printed(mean)} ({by:+.2f})"
             )
             if coarse(row) and abs(by) <= 0.05 + half_unit(row.average.printed) + TINY:
@@ -59,7 +59,7 @@ def _counts(every: Sequence[PrintedRow]) -> Iterator[Remark]:
                 yield make_remark(
                     "impossible",
                     cell,
-                    f"printed {cell.printed}; right answers among {tested} give {nearest}{but}",
+                    f"published {cell.printed}; right answers among {tested} give {nearest}{but}",
                 )
 
 
@@ -89,7 +89,7 @@ def _printed_elsewhere(every: Sequence[PrintedRow]) -> Iterator[Remark]:
             for other in cells:
                 if other.value != cell.value:
                     others.setdefault(other.value, []).append(other)
-            text = f"printed {cell.printed}{_kind(cell)}"
+            text = f"published {cell.printed}{_kind(cell)}"
             for value, same in others.items():
                 places = dict.fromkeys(f"{other.paper} table {other.table}" for other in same)
                 text += (
@@ -143,9 +143,8 @@ def _same_text(row: PrintedRow, other: PrintedRow) -> str:
     if here != there:
         text += f", there {there}, here {here}"
     if row.average and other.average and row.average.value != other.average.value:
-        text += (
-            f"; the average is printed {row.average.printed} here and {other.average.printed} there"
-        )
+        text += f"; the published average is {row.average.printed} here"
+        text += f" and {other.average.printed} there"
     return text
 
 
@@ -159,7 +158,7 @@ def _quotations(every: Sequence[PrintedRow]) -> Iterator[Remark]:
             yield make_remark(
                 "quoted",
                 cell,
-                f"printed {cell.printed}; {cell.source}, table {table}: {format_printed(value)}",
+                f"published {cell.printed}; {cell.source}, table {table}: {format_printed(value)}",
             )
 
 
@@ -231,7 +230,7 @@ def _claims(every: Sequence[PrintedRow]) -> Iterator[Remark]:
         yield make_remark(
             "claim",
             cell,
-            f"{claim.place} claims {above} {less.label}; the printed {cell.printed} and "
+            f"{claim.place} claims {above} {less.label}; the published {cell.printed} and "
             f"{less.printed} give {format_printed(printed.value, cell.metric)}",
         )
 

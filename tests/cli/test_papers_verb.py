@@ -62,7 +62,7 @@ def test_filters_know_our_names_and_theirs() -> None:
 
 def test_remarks_as_text_and_as_data() -> None:
     flat = " ".join(bench("papers", "--remarks", COLUMNS="200").stdout.split())
-    assert "printed 81.81; the mean of its 7 cells is 81.66" in flat
+    assert "published 81.81; the mean of its 7 cells is 81.66" in flat
     assert "--kind differs" in flat
     kinds = {row["kind"] for row in as_json("--remarks", "--kind", "quoted,best")}
     assert kinds == {"quoted", "best"}

@@ -42,7 +42,7 @@ def test_averages_that_do_not_follow() -> None:
     assert len(want) == 14
     (mirror,) = [r.text for r in all_remarks() if r.kind == "average" and "one decimal" in r.text]
     assert mirror == (
-        "printed 74.40; the mean of its 7 cells is 74.39 (+0.01); each of its cells ends in 0, "
+        "published 74.40; the mean of its 7 cells is 74.39 (+0.01); each of its cells ends in 0, "
         "and rounding them to one decimal explains the difference"
     )
 
@@ -142,32 +142,32 @@ def test_claims_of_texts_that_the_tables_do_not_bear_out() -> None:
                 "dcpcse",
                 "DCPCSE-BERT-large",
                 "bert-large-uncased",
-                "abstract and text claims 0.78 above SimCSE-BERT-large; the printed 82.89 and 82.21 "
+                "abstract and text claims 0.78 above SimCSE-BERT-large; the published 82.89 and 82.21 "
                 "give 0.68",
             ),
             (
                 "conpvp",
                 "ConPVP",
                 "bert-base-uncased",
-                "section 6 claims 1.21 above SimCSE; the printed 63.86 and 57.58 give 6.28",
+                "section 6 claims 1.21 above SimCSE; the published 63.86 and 57.58 give 6.28",
             ),
             (
                 "conpvp",
                 "ConPVP",
                 "bert-large-uncased",
-                "section 6 claims 2.18 above SimCSE; the printed 64.14 and 63.06 give 1.08",
+                "section 6 claims 2.18 above SimCSE; the published 64.14 and 63.06 give 1.08",
             ),
             (
                 "focal-infonce",
                 "SimCSE + Focal InfoNCE",
                 "bert-base-uncased",
-                "text claims uniformity lower than SimCSE; the printed -1.906 and -2.400 give 0.494",
+                "text claims uniformity lower than SimCSE; the published -1.906 and -2.400 give 0.494",
             ),
             (
                 "focal-infonce",
                 "DCLR + Focal InfoNCE",
                 "bert-base-uncased",
-                "text claims uniformity lower than DCLR; the printed -2.366 and -2.790 give 0.424",
+                "text claims uniformity lower than DCLR; the published -2.366 and -2.790 give 0.424",
             ),
         ]
     )

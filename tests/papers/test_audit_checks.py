@@ -32,7 +32,7 @@ def test_differences_explained_by_rounding_to_one_decimal(
     )
     (told,) = kinds_of([row])["average"]
     assert (
-        told.text.startswith(f"printed {average}; the mean of its 3 cells is 72.77")
+        told.text.startswith(f"published {average}; the mean of its 3 cells is 72.77")
         and ("one decimal" in told.text) == explained
     )
 
@@ -79,9 +79,9 @@ def test_reruns_and_copies_that_disagree() -> None:
     two = printed_row({"STS12": 71.5}, method="simcse", paper="dcpcse", label="Y")
     three = printed_row({"STS12": 70.0}, paper="conpvp", label="Z", **copied)
     told = {(r.paper, r.task): r.text for r in kinds_of([one, two, three])["differs"]}
-    assert told["promcse", "STS12"] == "printed 70.00 (copied); dcpcse table 1: 71.50 (rerun)"
+    assert told["promcse", "STS12"] == "published 70.00 (copied); dcpcse table 1: 71.50 (rerun)"
     others = "promcse table 1, conpvp table 1: 70.00 (copied)"
-    assert told["dcpcse", "STS12"] == f"printed 71.50 (rerun); {others}"
+    assert told["dcpcse", "STS12"] == f"published 71.50 (rerun); {others}"
     assert "differs" not in kinds_of([one, three])
 
 

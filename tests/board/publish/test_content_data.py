@@ -118,7 +118,7 @@ def test_every_printed_number_is_once_in_the_files_with_the_audits_remarks(
         for one in printed_results(paper, table)
     )
     conpvp = [line for line in lines if (line["paper"], line["table"]) == ("conpvp", "4")]
-    assert conpvp[0]["STS-B"] == "81.10±0.77" and "STS12: printed 69.36" in conpvp[0]["remarks"]
+    assert conpvp[0]["STS-B"] == "81.10±0.77" and "STS12: published 69.36" in conpvp[0]["remarks"]
     written = "".join(line["remarks"] for line in lines)
     assert all(" ".join(remark.text.split()) in written for remark in all_remarks())
 
