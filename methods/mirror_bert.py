@@ -104,7 +104,7 @@ class MirrorBert(TorchMethod):
         "max_grad_norm": Value(None, "mirror-bert train.py: not clipped"),
         "drop_last": Value(True, "mirror-bert train.py"),
         "select_on": Value(
-            "last", "mirror-bert train.py: no dev set", "the printed scores are means of 3 runs"
+            "last", "mirror-bert train.py: no dev set", "the published scores are means of 3 runs"
         ),
     }
     variants = {

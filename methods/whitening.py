@@ -86,7 +86,7 @@ class Whitening(TorchMethod):
         "components": Value(
             None,
             "all of them: SimCSE's tables",
-            "BERT-whitening also prints 256 (base) and 384 (large)",
+            "BERT-whitening also published 256 (base) and 384 (large)",
         ),
         "max_seq_length": Value(
             64,
