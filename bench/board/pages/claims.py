@@ -20,10 +20,9 @@ from bench.papers import AVERAGE
 from bench.papers.names import printed_backbone, printed_name
 
 NOTES = (
-    "A claim is of other models, on other backbones and after longer training. The same sign here "
-    "does not confirm it, and another sign does not refute it.",
-    "An interval has the level of its verdict: that of the table if the claim is about the table's "
-    "baseline, else 95 %.",
+    "A claim is about other models, on other backbones and after longer training. The same sign "
+    "here does not confirm it, and another sign does not refute it.",
+    "An interval has the level of its table if the claim is about the table's baseline, else 95 %.",
 )
 GAIN = re.compile(r"[\d.]+ points above ")
 """How a claim begins that says no more than a gain and over which row."""
