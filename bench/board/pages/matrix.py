@@ -38,7 +38,7 @@ class ShownCell(Struct):
     """A cell of the matrix: "−9.4 worse", and the place on the page that it opens."""
 
     text: str
-    # "" if the row's group says it
+    # "" if the row is not judged: its group says what it stands for
     word: str
     anchor: str
     # True for the words of a verdict
@@ -137,10 +137,11 @@ def _signed(value: float, decimals: int = 2) -> str:
 
 
 def shown_cell(cell: MatrixCell, anchor: str, stands: str = "") -> ShownCell:
-    """Write a cell in words. ``anchor``: what it opens; ``stands``: what the row's group says."""
+    """Write a cell in words. ``anchor``: what it opens; ``stands``: what the row's group says,
+    which is no verdict, so that the cell has none either."""
     against = cell.against
     text = "" if against is None else _signed(against.difference, 1)
-    word = "" if cell.word == stands else cell.word
+    word = "" if stands else cell.word
     return ShownCell(text, word, anchor, word in JUDGED)
 
 
