@@ -35,7 +35,7 @@ from bench.records.names import text_of
 from bench.records.record import RunRecord
 from bench.records.run import Run
 
-SUITES = ("sts", "sts-multi", "cxc", "transfer", "fewshot", "clustering", "geometry", "mteb")
+SUITES = ("sts", "sts-multi", "cxc", "transfer", "clustering", "geometry", "fewshot", "mteb")
 """The suites in the papers' order."""
 SETTINGS = ("unsupervised", "supervised", "none", None)
 SAMPLE = "check"
