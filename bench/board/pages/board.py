@@ -14,7 +14,7 @@ from bench.board.pages.claims import ClaimGrids
 from bench.board.pages.engine import render_template
 from bench.board.pages.gain_sizes import GainSizes
 from bench.board.pages.intervals import drawn_rows
-from bench.board.pages.matrix import open_cells, shown_matrix
+from bench.board.pages.matrix import open_cells, other_findings, shown_matrix
 from bench.board.pages.new_row import command_for_row
 from bench.board.pages.panel import as_script, panel_data
 from bench.board.pages.printed import printed_papers
@@ -85,6 +85,7 @@ def render_board(
         details_of=details_of,
         anchors=board.row_anchors,
         matrix=shown_matrix(board),
+        other_findings=other_findings(board),
         open_cells=open_cells(board),
         plain_text=plain_text,
         citations={paper.name: paper.citation for paper in papers().values()},

@@ -22,7 +22,8 @@ from bench.papers.names import printed_backbone, printed_name
 NOTES = (
     "A claim is about other models, on other backbones and after longer training. The same sign "
     "here does not confirm it, and another sign does not refute it.",
-    "An interval has the level of its table if the claim is about the table's baseline, else 95 %.",
+    "A claim about rows that the plan compares has its table's interval and verdict. Any other "
+    "claim is one comparison by itself, at 95 %, and has no place in the headline.",
 )
 GAIN = re.compile(r"[\d.]+ points above ")
 """How a claim begins that says no more than a gain and over which row."""
@@ -57,6 +58,7 @@ class ClaimLine:
 class ClaimGrids(NamedTuple):
     """The claims whose rows are here, and the others with the reason."""
 
+    notes: tuple[str, ...]
     tested: Grid
     untested: Grid
 
@@ -79,9 +81,8 @@ def claims_grids(board: Board) -> ClaimGrids | None:
         GridColumn("here", right=True),
         "verdict",
     )
-    return ClaimGrids(
-        grid(columns, tested, notes=NOTES), grid(("paper", "claims", "why not"), untested)
-    )
+    not_tested = grid(("paper", "claims", "why not"), untested)
+    return ClaimGrids(NOTES, grid(columns, tested), not_tested)
 
 
 def claims_of_method(board: Board, method: str) -> Grid:
@@ -126,6 +127,8 @@ def _line(board: Board, same: Sequence[JudgedClaim]) -> ClaimLine:
         where = ", ".join(table_name(first.table).split(", ")[:2])
         if first.claim.task != AVERAGE:
             where += f", {first.claim.task}"
+        if first.claim.task in first.table.falling:
+            where += " (lower is better)"
     if first.difference is not None:
         here = with_interval(first.difference, first.low, first.high, _decimals(first))
     return ClaimLine(

@@ -24,6 +24,7 @@ from bench.compare.statistics.table import (
     Row,
     Table,
 )
+from bench.compare.words.finding import table_finding
 from bench.compare.words.names import row_name, suite_name, table_name
 from bench.papers import claimed_gain
 from bench.papers.names import CLAIMED_ON
@@ -78,6 +79,8 @@ class ShownMatrix(Struct):
     baseline: str
     # "STS", "CxC", "transfer", ...
     columns: list[str]
+    # the anchor of each column's table
+    tables: list[str]
     # without the baseline
     groups: list[ShownGroup]
     scores: list[ShownScore]
@@ -96,9 +99,18 @@ def shown_matrix(board: Board) -> ShownMatrix | None:
         place=table_name(main),
         baseline=row_name(matrix.baseline.first.row, main),
         columns=[suite_name(shown.table.suite) for shown in matrix.columns],
+        tables=[shown.anchor for shown in matrix.columns],
         groups=groups,
         scores=[_score(cell) for cell in matrix.baseline.cells],
     )
+
+
+def other_findings(board: Board) -> str:
+    """State what the columns after the first find, a sentence each; the headline has the first."""
+    if board.matrix is None:
+        return ""
+    tables = [shown.table for shown in board.matrix.columns[1:]]
+    return " ".join(table_finding(table).claim for table in tables)
 
 
 def _score(cell: MatrixCell | None) -> ShownScore:
@@ -128,7 +140,7 @@ def _claim(row: Row) -> tuple[str, str]:
     if found is None:
         return "", ""
     gain, cell = found
-    return _signed(gain), cell.runs
+    return _signed(gain), cell.runs or "runs not stated"
 
 
 def _signed(value: float, decimals: int = 2) -> str:
@@ -216,13 +228,17 @@ def _facts(cell: MatrixCell, base: MatrixCell) -> list[tuple[str, str]]:
             level = f"{100 * (against.ci_level or 0.95):.3g} %"
             low, high = interval_end(against.ci_low), interval_end(against.ci_high)
             here += f", {level} interval {minus(low)} to {minus(high)}"
+            own = row.cells[-1]
+            if own is not None and own.spread is not None:
+                here += f" over other {own.spread.covers}"
         facts.append(("here", here))
     facts += _threshold(cell, table)
     claimed, of = _claim(row)
     if claimed and table.suite == "sts":
         facts.append(("paper", f"{claimed} on BERT-base{f', {of}' if of else ''}"))
     if against is not None and against.equal_within is not None and cell.word in JUDGED:
-        facts.append(("equal within", f"{against.equal_within:.2f} points"))
+        margin = f"{against.equal_within:.2f} points: equal only if so much does not matter"
+        facts.append(("equal within", margin))
     facts += [("seeds", _values(row)), (name, _values(base.row))]
     facts += [("note", note) for note in row.notes]
     return facts
@@ -264,5 +280,6 @@ def _strip(cell: MatrixCell, base: MatrixCell) -> dict[str, Any] | None:
         "theirs": places(theirs.values),
         "low": score(low, 1),
         "high": score(high, 1),
+        "row": row_name(cell.row, cell.shown.table),
         "baseline": row_name(base.row, base.shown.table),
     }

@@ -20,7 +20,7 @@ from bench.board.figures import Figure
 from bench.board.pages.claims import ClaimGrids
 from bench.board.pages.engine import TEMPLATES
 from bench.board.pages.gain_sizes import GainSizes
-from bench.board.pages.matrix import ShownMatrix, matrix_grid, shown_matrix
+from bench.board.pages.matrix import ShownMatrix, matrix_grid, other_findings, shown_matrix
 from bench.board.pages.questions import answered_questions, questions_grid
 from bench.board.pages.small_grids import changes_grid
 from bench.board.publish.versions import Version
@@ -102,6 +102,7 @@ def version_readme(
         figures=figures,
         changes=changes_grid(board),
         matrix=None if matrix is None else matrix_grid(matrix),
+        other_findings=other_findings(board),
         claims=claims,
         questions=None if questions is None else questions_grid(questions),
         gain_sizes=sizes,

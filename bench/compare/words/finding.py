@@ -91,7 +91,7 @@ def table_finding(table: Table) -> Finding:
         claim = _sentence_of_one(compared[0], table)
     else:
         claim = _comparison_sentence(compared, table)
-        kind = "planned" if table.question else "tested"
+        kind = "planned comparisons" if table.question else "tested rows"
         details = [_counts_sentence(compared, kind), _candidates_sentence(table), *details]
     return Finding(claim, " ".join(sentence for sentence in details if sentence))
 
@@ -113,7 +113,7 @@ def _counts_sentence(compared: Sequence[Row], kind: str) -> str:
     counts = Counter(verdict_of(row) for row in compared)
     verb = "is" if counts[BETTER] == 1 else "are"
     return (
-        f"Of {len(compared)} {kind} rows, {counts[BETTER]} {verb} better, {counts[WORSE]} worse "
+        f"Of {len(compared)} {kind}, {counts[BETTER]} {verb} better, {counts[WORSE]} worse "
         f"and {counts[INCONCLUSIVE]} inconclusive."
     )
 

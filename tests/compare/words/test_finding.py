@@ -56,7 +56,7 @@ def alone(*rows: Row, tested: int | None = 3) -> Table:
         ),
         (
             replace(against_simcse(*OPEN, TOP_BASE, *ASIDE), question="Which is better?"),
-            "No method beats SimCSE on the STS average. Of 2 planned rows, 0 are better, 0 worse "
+            "No method beats SimCSE on the STS average. Of 2 planned comparisons, 0 are better, 0 worse "
             "and 2 inconclusive. 3 rows may be the best: open-0, open-1 and SimCSE.",
         ),
         (
