@@ -32,6 +32,7 @@ from bench.base.errors import NotAModel, UnknownName
 from bench.base.paths import find_path
 from bench.base.places import recall_place
 from bench.base.reading import RECORD_BYTES, is_plain_file, open_plain_file, read_plain_file
+from bench.base.text import looks_like_a_run
 
 LONGEST_SHORT_NAME = 60
 """Characters of a backbone's name in a run's id."""
@@ -121,10 +122,11 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
     if name and path.is_dir():
         check_readable(path, allow_pickle=allow_pickle, name=name)
         return Reference(name=name, revision=weights_hash(path), path=path, title=card_title(path))
-    if path.is_file() or _looks_like_a_path(name):
+    if path.is_file() or _looks_like_a_path(name) or looks_like_a_run(name):
         raise NotAModel(
             f"--backbone {name}: no such folder",
-            "give a folder with config.json and model.safetensors, a hub name, or builtin",
+            "give a folder with config.json and model.safetensors, the folder of a run "
+            "(runs/RUN), a hub name, or builtin",
         )
     if not _can_be_hub_name(name):
         raise UnknownName("backbone", name, KNOWN)

@@ -53,6 +53,13 @@ def list_names(names: Iterable[str], most: int = 4) -> str:
     return ", ".join(shown[:-1]) + " and " + shown[-1]
 
 
+def looks_like_a_run(name: str) -> bool:
+    """Return True for an id or a folder of a run, at least up to the seed: "simcse-builtin-s42",
+    "runs/simcse-builtin-s42-1a2b3c4d".
+    """
+    return re.fullmatch(r".+-(s\d+|any)(-[0-9a-f]{1,8})?/?", name) is not None
+
+
 def capitalised(text: str) -> str:
     """Return a text with a capital letter at its beginning; the rest stays as it is."""
     return text[:1].upper() + text[1:]

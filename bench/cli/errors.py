@@ -73,7 +73,7 @@ def usage_error(error: click.UsageError) -> BenchError:
     if isinstance(error, click.NoSuchOption) and "--set" in options:
         from bench.method.recipe_checks import setter
 
-        command = setter(error.option_name)
+        command = setter(error.option_name, trains="--corpus" in options)
         if command.partition(" ")[0] in options:
             return BenchError(f"unknown option '{error.option_name}' {of_command}", command)
     if isinstance(error, click.NoSuchOption):

@@ -26,6 +26,7 @@ from bench.base.entry_points import (
 from bench.base.errors import BenchError, UnknownName
 from bench.base.paths import recorded_path
 from bench.base.plugin_files import check_plugin_files, hash_package, hash_plugin, import_file
+from bench.base.text import looks_like_a_run
 from bench.base.user_code import located, place_of_code
 from bench.method.class_source import (
     file_of_module,
@@ -89,7 +90,12 @@ class Registry:
         try:
             return self.plugins[name]
         except KeyError:
-            raise UnknownName("method", name, self.plugins, hint="bench methods") from None
+            hint = "bench methods"
+            if looks_like_a_run(name):
+                hint = "bench evaluate RUN scores a run"
+            elif "/" in name or name == "builtin":
+                hint = "bench evaluate MODEL scores a model, --backbone MODEL trains one"
+            raise UnknownName("method", name, self.plugins, hint=hint) from None
 
     def __iter__(self) -> Any:
         return iter(sorted(self.plugins))

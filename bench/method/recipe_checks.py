@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from bench.base.errors import BenchError, UnknownName
+from bench.base.text import list_names
 from bench.method.contract import Method
 from bench.method.encoder_recipe import encoder_keys
 from bench.method.recipe import Value
@@ -52,12 +53,16 @@ def check_values(method: type[Method], values: Mapping[str, Value], where: str) 
 def check_overrides(
     overrides: Mapping[str, str], methods: Sequence[type[Method]], trained: bool
 ) -> None:
-    """Raise BenchError for a key of ``--set`` that no method has, and for a decimal comma."""
+    """Raise BenchError for a key of ``--set`` that no method has, for a decimal comma, and for a
+    value of a training if no method has one (``trained``).
+    """
     known = {**TRAINING, **ON_REQUEST} if trained else {"dropout": TRAINING["dropout"]}
     for method in methods:
         known |= encoder_keys(method, trained=trained)
         known |= sourced({**method.defaults, **method.optional}, "")
     for key, text in overrides.items():
+        if key not in known and key in {**TRAINING, **ON_REQUEST, **ENCODER_VALUES}:
+            raise trains_nothing(f"{key}={text}", [method.name for method in methods])
         if key not in known:
             hint = setter(key)
             if not hint or hint.startswith(f"--set {key}="):  # a key that only other methods have
@@ -75,11 +80,21 @@ def check_overrides(
             )
 
 
+def trains_nothing(option: str, methods: Sequence[str]) -> BenchError:
+    """Return the error for an option of a training, given to methods that have none."""
+    names = list_names(list(dict.fromkeys(methods)))
+    verb = "trains" if len(set(methods)) == 1 else "train"
+    return BenchError(
+        f"{option}: {names} {verb} nothing", "leave it out; bench methods lists what is trained"
+    )
+
+
 OTHER_NAMES: Mapping[str, str] = {
     "lr": "--set learning_rate=VALUE",
     "bs": "--set batch_size=VALUE",
     "steps": "--set max_steps=VALUE",
     "maxlen": "--set max_seq_length=VALUE",
+    "maxlength": "--set max_seq_length=VALUE",
     "wd": "--set weight_decay=VALUE",
     "tau": "--set temperature=VALUE",
     "seed": "--seeds N",
@@ -103,14 +118,22 @@ def plain_key(key: str) -> str:
     return "".join(c for c in key.lower() if c.isalnum())
 
 
-def setter(name: str) -> str:
+def setter(name: str, *, trains: bool = True) -> str:
     """Return the option for a name of another tool or a misspelled one: "--set
     learning_rate=VALUE", "--seeds N"; "" if nothing is near.
+
+    ``trains``: False for a command that only reads finished encoders.
     """
-    known = {plain_key(key): key for key in (*TRAINING, *ON_REQUEST, *ENCODER_VALUES, *OF_ENCODERS)}
+    keys: Sequence[str] = OF_ENCODERS
+    if trains:
+        keys = (*TRAINING, *ON_REQUEST, *ENCODER_VALUES, *OF_ENCODERS)
+    known = {plain_key(key): key for key in keys}
     name = plain_key(name)
-    if name in OTHER_NAMES:
-        return OTHER_NAMES[name]
+    others = OTHER_NAMES
+    if not trains:
+        others = {key: option for key, option in others.items() if not option.startswith("--set")}
+    if name in others:
+        return others[name]
     near = difflib.get_close_matches(name, known, 1, 0.8)
     if near:
         return f"--set {known[near[0]]}=VALUE"

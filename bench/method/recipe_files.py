@@ -165,9 +165,17 @@ def read_custom(file: Path) -> CustomRecipe:
     """Raise BenchError, naming the file, if it is not a recipe."""
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8"))
+        if "run" in table:
+            raise BenchError(f"{file} is a plan, and no recipe", f"bench run --plan {file}")
+        if "values" not in table:
+            raise ValueError("it has no [values]")
         table |= {"values": _triples(table["values"]), "file": str(file)}
         recipe = convert(table, CustomRecipe)
         convert(recipe.search.get("seeds", []), list[int])
+    except FileNotFoundError:
+        raise BenchError(
+            f"--recipe {file}: no such file", "bench search METHOD writes one"
+        ) from None
     except UNREADABLE as error:
         reason = f"is not a valid recipe: {one_line(error)}"
         if isinstance(error, OSError):

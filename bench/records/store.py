@@ -33,7 +33,7 @@ from bench.base.reading import (
     open_plain_file,
     refuse_links,
 )
-from bench.base.text import list_names
+from bench.base.text import list_names, looks_like_a_run
 from bench.records.names import LOCK, RECORD, predictions_name
 from bench.records.record import RUN_ID, RunRecord, read_record
 
@@ -90,7 +90,7 @@ class RunsFolder:
             record = read_record(file, folder)
         except RecordDamaged:
             if not os.path.isfile(file):
-                raise self._unknown(run_id) from None
+                raise self.unknown(run_id) from None
             raise
         if record.run_id != run_id:
             raise RecordDamaged(
@@ -114,12 +114,15 @@ class RunsFolder:
             return None
         return record
 
-    def _unknown(self, name: str) -> UnknownName:
+    def unknown(self, name: str) -> UnknownName:
+        """Return the error for a name that is no run's."""
         ids = self.ids()
         hint = "--runs DIR, if they are in another folder; bench run METHOD creates them"
         if ids:
             where = "" if self.path == Path("runs") else f" --runs {self.path}"
             hint = f"bench runs{where} lists them"
+        if _may_be_a_model(name):
+            hint += "; bench evaluate MODEL makes a run of a model"
         return UnknownName("run", name, ids, f"in {self.path}", hint, begins=True)
 
     def ids(self) -> list[str]:
@@ -168,7 +171,7 @@ class RunsFolder:
             evaluated = self.records()[0] if reference else []
             names = [record.run_id for record in evaluated if record.evaluated_as == reference]
         if not names:
-            raise self._unknown(reference)
+            raise self.unknown(reference)
         return [self.folder(name) / RECORD for name in names]
 
     def record_file(self, reference: str) -> Path:
@@ -279,6 +282,13 @@ class RunsFolder:
         path = self.predictions_path(run_id, task, protocol, suite)
         write_or_fail(path, buffer.getvalue())
         return path
+
+
+def _may_be_a_model(name: str) -> bool:
+    """Return True for a folder of a model, and for a name that a hub could have."""
+    if name == "builtin" or (Path(name) / "config.json").is_file():
+        return True
+    return name.count("/") == 1 and not Path(name).parent.is_dir() and not looks_like_a_run(name)
 
 
 def _by_path(reference: str) -> Path | None:

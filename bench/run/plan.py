@@ -17,9 +17,10 @@ from bench.data.sets import (
     DataFolder,
 )
 from bench.method.config import RunConfig
+from bench.method.contract import Method
 from bench.method.plugins import Plugin, Registry
 from bench.method.recipe import Recipe
-from bench.method.recipe_checks import check_overrides
+from bench.method.recipe_checks import check_overrides, trains_nothing
 from bench.method.recipe_files import read_custom
 from bench.records.record import RunRecord
 from bench.run.languages import language_notes
@@ -54,6 +55,8 @@ def plan_configs(
     planned: list[PlannedRun] = []
     for config in configs:
         check_overrides(config.recipe_values, classes, trained)
+        if not trained:
+            check_trains(config, classes)
         if config.suites not in scored:
             scored[config.suites] = find_scored_tasks(config.suites, data)
         recipes = {}
@@ -62,6 +65,13 @@ def plan_configs(
             recipes[custom.method] = custom
         planned += _runs_of(Planner(config, scored[config.suites], data, ready, recipes), registry)
     return _each_once(planned)
+
+
+def check_trains(config: RunConfig, classes: Sequence[type[Method]]) -> None:
+    """Raise BenchError for a text or a chunk of a training that none of the methods has."""
+    for option, value in (("--corpus", config.corpus), ("--chunk", config.chunk)):
+        if value is not None:
+            raise trains_nothing(option, [cls.name for cls in classes])
 
 
 def _runs_of(planner: Planner, registry: Registry) -> Iterator[PlannedRun]:

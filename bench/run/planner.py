@@ -26,7 +26,7 @@ from bench.method.finished import reads_of
 from bench.method.own_vectors import OwnVectors, own_backbone
 from bench.method.plugins import Plugin
 from bench.method.recipe import Recipe, Value
-from bench.method.recipe_checks import check_entries, check_values
+from bench.method.recipe_checks import check_entries, check_values, trains_nothing
 from bench.method.recipe_files import CustomRecipe, Entry, read_recipes
 from bench.method.recipes import merge_recipe, settings_with_recipe, whole_entry
 from bench.records.record import BUDGET, CORPUS_PARTS, SET
@@ -407,7 +407,7 @@ def choose_setting(
     """Return the requested setting, else the first that trains; settings with a recipe for the
     backbone come first.
 
-    Raises UnknownName if the method has no such setting.
+    Raises BenchError if the method has no such setting.
     """
     settings = plugin.cls.settings
     setting = requested or ""
@@ -415,6 +415,8 @@ def choose_setting(
         usual = [*settings_with_recipe(recipes, backbone, variant), *settings]
         training = [name for name in usual if name != NOT_TRAINED]
         setting = training[0] if training else NOT_TRAINED
+    if setting not in settings and {*settings} == {NOT_TRAINED}:
+        raise trains_nothing(f"--setting {setting}", [plugin.name])
     if setting not in settings:
         raise UnknownName("setting", setting, settings, f"of {plugin.name}")
     return setting

@@ -30,7 +30,7 @@ FOREIGN = argv(
 SENTENCE = argv(
     """
     call cannot is has does knows and by of itself with that never writes gives reads scores
-    makes does was are
+    makes does was are judges
     """
 )
 """What follows the name of the program where it is no command."""

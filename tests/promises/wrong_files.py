@@ -31,6 +31,7 @@ def write_wrong_files(folder: Path) -> None:
     (folder / "no-method.py").write_text("x = 1\n")
     (folder / "bad.toml").write_text("= =\n")
     (folder / "odd.toml").write_text("[recipe]\ntemprature = 1\n")
+    (folder / "plan.toml").write_text('[[run]]\nmethods = ["simcse"]\n')
     (folder / "empty").mkdir()
     (folder / "no-weights").mkdir()
     shutil.copy(folder / "tiny" / "config.json", folder / "no-weights")

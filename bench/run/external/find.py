@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.base.errors import BenchError, NotAModel, UnknownName
-from bench.base.text import one_value
+from bench.base.text import looks_like_a_run, one_value
 from bench.method.own_vectors import own_backbone
-from bench.method.plugins import Plugin
+from bench.method.plugins import Plugin, discover
 from bench.papers import find_checkpoint
 from bench.records import RunsFolder
 from bench.records.record import PRETRAINED
@@ -124,6 +124,12 @@ def _stored_model(text: str, runs: RunsFolder, overrides: dict[str, str]) -> Mod
                 "leave --prefix, --prompt, --prompt-query, --prompt-document and --set out",
             )
         return Model(text, run=folder)
+    if not path.exists() and looks_like_a_run(text):
+        raise runs.unknown(text)
+    if not path.exists() and text in discover():
+        raise NotAModel(
+            f"MODEL {text}: that is a method, and no model", f"bench run {text} scores a method"
+        )
     if path.is_file() or not (path.is_dir() or re.fullmatch(HUB_NAME, text, re.ASCII)):
         raise NotAModel(
             f"MODEL {text}: no such model",

@@ -7,6 +7,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from msgspec.structs import replace as replace_config
 
@@ -14,11 +15,12 @@ from bench.base.errors import BenchError
 from bench.base.extras import install_hint
 from bench.base.text import one_value
 from bench.method.config import RunConfig
+from bench.method.plugins import discover
 from bench.records.searches import Study
 from bench.records.store import RunsFolder
 from bench.run.dev_sets import BUILT_IN_DEV, CLEAN_DEV
 from bench.run.plan import check_config
-from bench.run.planned import PlannedRun
+from bench.run.planned import NOT_TRAINED, PlannedRun
 from bench.run.search.study import (
     SearchedMethod,
     TrialSettings,
@@ -64,6 +66,7 @@ def search_options(
     """
     config, *others = configs
     check_config(config)
+    check_is_trained(config)
     suites = expand_suites(config.suites)
     built_in = suites == ["check"] or "builtin" in (*config.backbones, config.corpus)
     select = select or (BUILT_IN_DEV.value if built_in else CLEAN_DEV)
@@ -82,6 +85,18 @@ def search_options(
         overrides={key: one_value(value) for key, value in fixed.items()},
     )
     return SearchOptions(config, tuple(suites), tuple(fixed))
+
+
+def check_is_trained(config: RunConfig) -> None:
+    """Raise BenchError for a method without a training, and so without a dev score."""
+    registry = discover([Path(file) for file in config.plugins])
+    for method, _ in config.named:
+        settings = {*registry[method].cls.settings}
+        if config.setting == NOT_TRAINED or settings == {NOT_TRAINED}:
+            raise BenchError(
+                f"{method} cannot be searched: it is not trained, and has no dev score",
+                "leave it out; bench methods lists what is trained",
+            )
 
 
 @dataclass(frozen=True)

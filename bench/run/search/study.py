@@ -88,7 +88,7 @@ def find_searched_methods(
             if run.method == method
         )
         run = runs[0]
-        select_on = run.recipe.get("select_on", "none")
+        select_on = run.recipe["select_on"]
         without_dev = run.dev is None and (select_on == "last" or not run.provisional)
         if without_dev or run.seed is None:
             raise BenchError(
