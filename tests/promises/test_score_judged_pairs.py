@@ -117,3 +117,29 @@ def test_a_rating_that_is_no_judgement_is_one_line_with_its_row(tmp_path: Path) 
     words = ["run", "cls", "--suite", "judged.tsv", "--runs", "runs"]
     line = error_line(bench(*words, cwd=tmp_path, code=2))
     assert "judged.tsv: line 4" in line and "0.5" in line
+
+
+@pytest.mark.promise(34, 29)
+def test_a_description_of_pairs_is_refused_beside_queries_and_said_beside_labels(
+    tmp_path: Path,
+) -> None:
+    """A folder of queries cannot be pairs; judged pairs can be classified, too."""
+    folder = tmp_path / "asked"
+    folder.mkdir()
+    (folder / "queries.jsonl").write_text('{"_id": "q", "text": "a"}\n', encoding="utf-8")
+    (folder / "corpus.jsonl").write_text('{"_id": "d", "text": "a b"}\n', encoding="utf-8")
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t1\n", encoding="utf-8")
+    rows = [f"{a}\t{b}\t{one}\n" for (a, b, _), one in zip(PAIRS, JUDGED, strict=True)]
+    content = "sentence1\tsentence2\tscore\n" + "".join(rows)
+    (tmp_path / "judged.tsv").write_text(content, encoding="utf-8")
+    for name in ("asked", "judged"):
+        text = 'licence = "CC0"\nscore = "f1"\nscale = [0, 1]\nsides = ["query", "document"]\n'
+        (tmp_path / f"{name}.toml").write_text(text, encoding="utf-8")
+    words = ["run", "cls", "--dry-run", "--suite"]
+    line = error_line(bench(*words, "retrieval:asked", cwd=tmp_path, code=2))
+    assert "asked.toml" in line and "scale, sides and score" in line
+    labelled = "classification:judged.tsv:sentence1,sentence2,score"
+    shown = bench(*words, labelled, cwd=tmp_path)
+    said = " ".join((shown.out + shown.err).split())
+    assert "judged.toml: only rated pairs have scale, sides and score" in said
+    assert "judged.toml" not in bench(*words, "judged.tsv", cwd=tmp_path).out

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from bench.base.errors import BenchError, DataMissing
+from bench.base.text import list_names
 from bench.data.reading import SUFFIXES, format_of
 from bench.data.reading.lines import COMPRESSED
 from bench.data.reading.naming import path_exists, split_columns
@@ -150,18 +151,44 @@ class Description(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         if self.sides is not None and len(set(self.sides)) < 2:
             raise ValueError('sides = ["query", "document"], in the order of the columns')
 
-    def facts(self) -> dict[str, object]:
-        """Return the part that a record keeps."""
+    @property
+    def of_pairs(self) -> dict[str, object]:
+        """The values that say something of rated pairs alone."""
+        values = {"scale": self.scale, "sides": self.sides, "score": self.score}
+        return {key: value for key, value in values.items() if value is not None}
+
+    def facts(self, kind: str) -> dict[str, object]:
+        """Return the part that the record of a file of this kind keeps."""
         kept: dict[str, object] = {}
-        if self.scale:
+        if self.scale and kind == PAIRS:
             kept["scale"] = list(self.scale)
         if self.licence:
             kept["licence"] = self.licence
         if self.source:
             kept["source"] = self.source
-        if self.sides:
+        if self.sides and kind == PAIRS:
             kept["sides"] = list(self.sides)
         return kept
+
+
+def description_file(path: Path) -> Path:
+    """Return the place of a file's description, which need not be there."""
+    return path.with_name(f"{stem(path)}.toml")
+
+
+def description_notes(own: OwnFile) -> tuple[str, ...]:
+    """Return a note if the description has values that have no effect on this kind of file.
+
+    Raises BenchError for a folder of retrieval, which no command scores as pairs, as it may another
+    file.
+    """
+    values = read_description(own.path).of_pairs
+    if own.kind == PAIRS or not values:
+        return ()
+    only = f"{description_file(own.path)}: only rated pairs have {list_names(values)}"
+    if own.kind == RETRIEVAL and own.path.is_dir():
+        raise BenchError(only, f"remove {list_names(values)}; name, licence and source may stay")
+    return (f"{only}: unused in {own.kind}",)
 
 
 def read_description(path: Path) -> Description:
@@ -169,7 +196,7 @@ def read_description(path: Path) -> Description:
 
     Raises BenchError if it is not valid.
     """
-    file = path.with_name(f"{stem(path)}.toml")
+    file = description_file(path)
     if not file.is_file():
         return Description()
     try:

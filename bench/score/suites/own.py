@@ -32,6 +32,7 @@ from bench.data.own.naming import (
     PAIRS,
     RETRIEVAL,
     OwnFile,
+    description_notes,
     parse_own_file,
     read_description,
     split_files,
@@ -233,20 +234,22 @@ def task_of_file(own: OwnFile) -> Task:
 
 
 def describe_data(own: OwnFile, inner: Any) -> LoadedOwn:
-    """Add the facts of the file's description, and a note on texts that are fitted and tested."""
-    facts = read_description(own.path).facts()
+    """Add the facts of the file's description, and notes: on values of the description that have no
+    effect, and on texts that are fitted and tested.
+    """
+    facts = read_description(own.path).facts(own.kind)
+    notes = description_notes(own)
     if own.kind == RETRIEVAL:
         facts |= {"queries": len(inner.data), "documents": len(inner.data.documents)}
-        return LoadedOwn(inner.task, inner, facts, inner.data.notes)
-    if own.kind != CLASSIFICATION:
-        return LoadedOwn(inner.task, inner, facts)
-    both = texts_in_two_splits(inner.data)
-    if not both:
-        return LoadedOwn(inner.task, inner, facts)
-    facts["tested_and_fitted"] = len(both)
-    count, first = plural(len(both), "tested text"), both[0][:SHOWN]
-    note = f"{own.path.name}: {count} also in the train or dev split, the first is '{first}'"
-    return LoadedOwn(inner.task, inner, facts, (note,))
+        notes += inner.data.notes
+    both = texts_in_two_splits(inner.data) if own.kind == CLASSIFICATION else []
+    if both:
+        facts["tested_and_fitted"] = len(both)
+        count, first = plural(len(both), "tested text"), both[0][:SHOWN]
+        notes += (
+            f"{own.path.name}: {count} also in the train or dev split, the first is '{first}'",
+        )
+    return LoadedOwn(inner.task, inner, facts, notes)
 
 
 def stored_task(name: str, protocol: str) -> Task | None:
