@@ -40,7 +40,7 @@ from bench.run.planned import PlannedRun
 from bench.run.progress import terminal_reporter
 from bench.run.scored_tasks import scored_sentences_of
 from bench.run.session import Session
-from bench.run.smaller import Sizes, check_whole, smaller_runs, tables_of_sizes
+from bench.run.smaller import Sizes, smaller_runs, tables_of_sizes, with_sizes
 
 
 @click.command(
@@ -148,10 +148,8 @@ def evaluate(
         _write_sentences(list_sentences, session.config)
         return
     sides = {QUERY: prompt_query, DOCUMENT: prompt_document}
-    prepared = _prepare_models(session, models, prefix, dict(prompts), sides)
+    prepared = _prepare_models(session, models, prefix, dict(prompts), sides, sizes)
     together = _all_runs(prepared)
-    for run in together.runs if sizes else ():
-        check_whole(run)
     worst = print_missing_sets(together.runs)
     _warn_of_costs(together.runs)
     if dry_run:
@@ -235,6 +233,7 @@ def _prepare_models(
     prefix: str | None,
     prompts: Mapping[str, str],
     sides: Mapping[str, str | None],
+    sizes: Sizes,
 ) -> list[tuple[RunsFolder, PreparedRuns]]:
     """Find each model and plan its runs; returns the folder of its records, and the runs.
 
@@ -255,8 +254,9 @@ def _prepare_models(
             values=config.overrides,
         )
         titled = replace_config(config, names=(title,) if title else ())
-        runs = session.prepare(partial(plan_model, encoder, titled))
-        prepared.append((encoder.store(session.store), runs))
+        found = session.prepare(partial(plan_model, encoder, titled))
+        runs = tuple(with_sizes(run, sizes) for run in found.runs)
+        prepared.append((encoder.store(session.store), replace(found, runs=runs)))
     return prepared
 
 

@@ -43,7 +43,7 @@ from bench.run.external.planning import doubt_about
 from bench.run.plan_toml import Plan
 from bench.run.request import make_plan
 from bench.run.session import Session
-from bench.run.smaller import Sizes, check_whole, smaller_runs
+from bench.run.smaller import Sizes, smaller_runs, with_sizes
 
 
 @in_python_terms
@@ -155,8 +155,7 @@ def _score(encoder: Model, config: RunConfig, progress: bool, sizes: Sizes) -> R
     session = Session.begin(Plan((config,)), choose_reporter(progress))
     session = replace(session, store=encoder.store(session.store))
     (run,) = session.prepare(partial(plan_model, encoder, session.config)).runs
-    if sizes:
-        check_whole(run)
+    run = with_sizes(run, sizes)
     note = check_model(run)
     if note:
         run = replace(run, notes=(note, *run.notes))

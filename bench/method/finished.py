@@ -34,6 +34,8 @@ class FinishedEncoder(Method):
     side_prompts: Mapping[str, str] = {}
     # the side that is encoded now
     side: str | None = None
+    # the numbers of a vector; None: not known before something is encoded
+    dimension: int | None = None
 
     @classmethod
     def read_backbone(cls, reference: Reference, recipe: Recipe, context: Context) -> Any:

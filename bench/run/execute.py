@@ -30,6 +30,7 @@ from bench.base.signals import stop_signals
 from bench.base.user_code import located
 from bench.method.config import RunConfig
 from bench.method.context import Reporter, SilentReporter
+from bench.method.finished import FinishedEncoder
 from bench.records.damage import checkpoint_problem
 from bench.records.names import CHECKPOINT, CURVE, FOREIGN, LOCK, PLAN, RECORD
 from bench.records.question import Question
@@ -41,6 +42,7 @@ from bench.run.plan_file import write_plan
 from bench.run.planned import PlannedRun
 from bench.run.record_of import new_record, remember_places, with_execution, with_provenance
 from bench.run.scoring import TasksFailed, score_run
+from bench.run.smaller import check_width
 from bench.run.weights import build_for_run, save_weights, train_weights
 
 if TYPE_CHECKING:
@@ -93,6 +95,8 @@ def execute(
         ):
             reporter.phase("load")
             method = build_for_run(run, config, reporter, folder, should_stop, ranks)
+            if isinstance(method, FinishedEncoder):
+                check_width(run.dimensions_needed, method.dimension, record.backbone_name)
             if trained:
                 method.load(folder / CHECKPOINT)
             else:

@@ -48,6 +48,8 @@ class PlannedRun:
     determines: Mapping[str, Any] = field(default_factory=dict)
     # steps of the training without the budget that was typed; None: none was, or it is not known
     whole_steps: int | None = None
+    # the numbers that a vector must have, since other runs take so many of its first ones
+    dimensions_needed: int = 0
     # requested tasks with data that is not here
     missing: tuple[DataMissing, ...] = ()
     # part of the fingerprint's input is not fetched yet: a plan to look at, not to execute

@@ -50,14 +50,30 @@ class Sizes:
         return cls(tuple(dict.fromkeys(counts)), tuple(dict.fromkeys(precisions)))
 
 
-def check_whole(run: PlannedRun) -> None:
-    """Raise BenchError if a run's vectors cannot be made smaller: the run of a method, which has
-    its own recipe, or a run with smaller vectors.
+def with_sizes(run: PlannedRun, sizes: Sizes) -> PlannedRun:
+    """Return the run of the whole vectors that smaller ones are made of.
+
+    Raises BenchError if a run's vectors cannot be made smaller: the run of a method, which has its
+    own recipe, or a run with smaller vectors.
     """
+    if not sizes:
+        return run
     if not issubclass(run.plugin.cls, FinishedEncoder) or SMALLER & run.recipe.keys():
         raise BenchError(
             f"{run.run_id}: smaller vectors are for ready-made encoders",
             "in Python bench.evaluate(bench.load_run(RUN), dimensions=[64]) scores its encoder",
+        )
+    return replace(run, dimensions_needed=max(sizes.dimensions, default=0))
+
+
+def check_width(needed: int, dimension: object, name: str) -> None:
+    """Raise BenchError if vectors have fewer numbers than are needed. ``dimension``: None if it is
+    not known.
+    """
+    if isinstance(dimension, int) and needed > dimension:
+        raise BenchError(
+            f"--dimensions {needed}: vectors of {name} have {dimension}",
+            f"--dimensions {dimension}, or less",
         )
 
 
@@ -69,13 +85,9 @@ def smaller_runs(run: PlannedRun, record: RunRecord, sizes: Sizes) -> list[Plann
     have.
     """
     dimension = (record.provenance.backbone.model or {}).get("dimension")
+    check_width(max(sizes.dimensions, default=0), dimension, record.backbone_name)
     runs = []
     for count, precision in product(sizes.dimensions or (None,), sizes.precisions or (FLOAT32,)):
-        if count is not None and isinstance(dimension, int) and count > dimension:
-            raise BenchError(
-                f"--dimensions {count}: vectors of {record.backbone_name} have {dimension}",
-                f"--dimensions {dimension}, or less",
-            )
         values = Smaller(None if count == dimension else count, precision).values()
         if not values:
             continue

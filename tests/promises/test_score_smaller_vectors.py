@@ -148,4 +148,16 @@ def test_python_has_the_same_numbers(sized: Path) -> None:
 )
 def test_a_size_that_cannot_be_is_one_line(sized: Path, words: list[str], said: str) -> None:
     first = ["evaluate", "vectors:words.npz", "--suite", "pairs.tsv", "--runs", "others"]
-    assert said in error_line(bench(*first, *words, cwd=sized, code=2))
+    done = bench(*first, *words, cwd=sized, code=2)
+    assert said in error_line(done) and "done:" not in done.err
+    assert run_folders(sized / "others") == []
+
+
+@pytest.mark.promise(35, 29)
+def test_more_dimensions_than_a_folder_has_are_refused_before_it_is_scored(
+    tmp_path: Path, inputs: Path
+) -> None:
+    words = ["evaluate", inputs / "tiny", "--set", "pooling=mean", "--dimensions", "8,9999"]
+    done = bench(*words, "--suite", inputs / "pairs.tsv", cwd=tmp_path, code=2)
+    assert "--dimensions 9999" in error_line(done) and "done:" not in done.err
+    assert run_folders(tmp_path / "runs") == []

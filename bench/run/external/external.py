@@ -36,7 +36,6 @@ class ExternalModel(FinishedEncoder, OwnVectors):
     def build(self, backbone: Any, recipe: Any) -> None:
         super().build(backbone, recipe)
         self.text_prompt = recipe.get("prompt")
-        self.dimension: int | None = None
 
     @classmethod
     def expect(cls, texts: Sequence[str]) -> str | None:

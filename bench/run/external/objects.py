@@ -40,6 +40,8 @@ class Identity:
     repeats: bool = True
     # False: the vector of a sentence depends on the other sentences of the call
     independent: bool = True
+    # the numbers of a vector
+    dimension: int | None = None
 
 
 def object_plugin(model: Any, name: str) -> Plugin:
@@ -81,6 +83,10 @@ class ObjectModel(ExternalModel):
     # None until it is needed
     identity: ClassVar[Identity | None]
 
+    def build(self, backbone: Any, recipe: Any) -> None:
+        super().build(backbone, recipe)
+        self.dimension = self.identify().dimension
+
     @classmethod
     def own_revision(cls, recipe: Recipe) -> str:
         """Return the revision of its identity, see :meth:`identify`."""
@@ -101,7 +107,8 @@ class ObjectModel(ExternalModel):
                 revision, by = hash_of_library(cls.model), WEIGHTS
             else:
                 revision, by = hash_answers(answers.vectors), ANSWERS
-            cls.identity = Identity(revision, by, answers.repeat, answers.independent)
+            width = answers.vectors.shape[1]
+            cls.identity = Identity(revision, by, answers.repeat, answers.independent, width)
         return cls.identity
 
     @classmethod

@@ -109,7 +109,7 @@ def _vectors_plugin(sentences: list[str], rows: Any, who: str, name: str) -> Plu
         vectors=vectors,
         row_of=row_of,
         who=who,
-        identity=Identity(digest.hexdigest(), "vectors"),
+        identity=Identity(digest.hexdigest(), "vectors", dimension=vectors.shape[1]),
     )
 
 
