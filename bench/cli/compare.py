@@ -23,12 +23,12 @@ from bench.cli.compare_output import (
     print_paper,
     print_why,
 )
-from bench.cli.options import data_option, runs_option, suite_file_option
+from bench.cli.options import data_option, runs_option, say, suite_file_option
 from bench.cli.selection import name_files_by_protocol, select_runs, select_scores
 from bench.cli.typed_option import typed
 from bench.compare.forms.forms import format_tables
 from bench.compare.statistics.table import Table
-from bench.compare.tables import make_tables
+from bench.compare.tables import SAMPLE, make_tables
 from bench.papers import find_part
 from bench.records.run import Run
 
@@ -243,6 +243,10 @@ def _print_tables(
         print_all_tables(tables)
     else:
         print_first_table(tables)
+    if form == "table" and SAMPLE not in {table.suite for table in tables}:
+        scored = {score.suite for run in selected for score in run.record.scores}
+        if SAMPLE in scored:
+            say(f"Not shown: {SAMPLE}, a small sample; --suite {SAMPLE} shows it.", blank=True)
     if html is not None:
         write_or_fail(html, page.encode(), hint="--html FILE in another folder")
         click.echo(f"page: {html}", err=form != "table")

@@ -21,7 +21,7 @@ from bench.compare.items import disagreements, read_texts
 from bench.compare.statistics.table import Table
 from bench.compare.why import calculate, steps_of
 from bench.compare.words.finding import best_words, find, main_table, why_no_verdicts
-from bench.compare.words.names import table_names
+from bench.compare.words.names import table_name, table_names
 from bench.papers import PaperPart
 from bench.records.run import Run
 from bench.score.suites import Task
@@ -72,6 +72,9 @@ def _print_other_tables(others: Sequence[Table], first: Table) -> None:
 def print_why(runs: Sequence[Run], tables: Sequence[Table], name: str) -> None:
     """Print how the verdict on a row is computed. Raises BenchError if it has none."""
     found = calculate(tables, {run.record.run_id: run for run in runs}, name)
+    say(table_name(found.table), style="bold")
+    for table, reason in found.passed:
+        say(f"without a verdict in {table_name(table)}: {reason}")
     rows = []
     if found.seeds:
         rows.append(("seed", "  ".join(map(str, found.seeds)), ""))
@@ -82,9 +85,11 @@ def print_why(runs: Sequence[Run], tables: Sequence[Table], name: str) -> None:
         sd = "" if seeds.sd is None else f"{seeds.sd:.4f}"
         values = "  ".join(f"{value:.4f}" for value in seeds.values)
         rows.append((seeds.name, values, sd))
-    columns = ("", GridColumn("each seed", wrap=NARROWEST_COLUMN), GridColumn("SD", right=True))
+    name = GridColumn("", wrap=NARROWEST_COLUMN)
+    columns = (name, GridColumn("each seed", wrap=NARROWEST_COLUMN), GridColumn("SD", right=True))
     print_grid(grid(columns, rows))
-    print_columns(steps_of(found), headings=("", "value", "from"), blank=True)
+    columns = (name, GridColumn("value"), GridColumn("from", wrap=NARROWEST_COLUMN))
+    print_grid(grid(columns, steps_of(found)), blank=True)
     say("The rule, and what moderates variances: docs/statistics.md.", blank=True)
 
 

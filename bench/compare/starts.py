@@ -16,6 +16,8 @@ from bench.compare.statistics.column import LEVEL, Column
 from bench.compare.statistics.differences import satterthwaite, student_quantile
 from bench.compare.statistics.table import NOT_TRAINED, Row, Start, Table
 from bench.compare.words.names import row_name
+from bench.records.names import OWN_DATA
+from bench.records.record import RunRecord
 from bench.records.run import Run
 
 FIRST_TOKEN = "cls"
@@ -123,7 +125,7 @@ def _start(table: Table, head: Column, row: int, start: int, place: int) -> Star
     )
 
 
-def start_command(rows: Sequence[Row], table: Table) -> str:
+def start_command(rows: Sequence[Row], table: Table, records: Mapping[str, RunRecord]) -> str:
     """Return the command that scores the starts of these rows.
 
     No step reads the training text, so that any will do.
@@ -131,7 +133,16 @@ def start_command(rows: Sequence[Row], table: Table) -> str:
     first = rows[0]
     methods = ",".join(dict.fromkeys(row.name for row in rows))
     words = [f"bench run {methods} --budget 0steps --seeds 1 --backbone {first.backbone}"]
-    words.append(f"--setting {first.setting} --suite {table.suite}")
+    # a record does not say where somebody's own file is
+    suite = "FILE" if table.suite == OWN_DATA else table.suite
+    words.append(f"--setting {first.setting} --suite {suite}")
     if first.setting == "unsupervised":
         words.append("--corpus builtin")
+    codes = []
+    for row in rows:
+        made = records[row.runs[0]].provenance
+        codes += [made.plugin, made.execution.suites.get(table.suite)]
+    for file in dict.fromkeys(code.package for code in codes if code is not None):
+        if file and file.endswith(".py"):
+            words.append(f"--plugin {file}")
     return " ".join(words)

@@ -76,6 +76,9 @@ class Calculation:
     """The quantile of Student's t that the interval takes."""
     equal_t: float
     """The one that the margin of equality takes."""
+    table: Table
+    passed: tuple[tuple[Table, str], ...]
+    """Earlier tables with the row, and why it has no verdict there."""
     comparisons: int
     worse: int
     """Rows found worse before the last round, which are set aside."""
@@ -89,11 +92,11 @@ class Calculation:
 
 def calculate(tables: Sequence[Table], runs: Mapping[str, Run], name: str) -> Calculation:
     """Return the calculation of the verdict on the row called ``name``, in the first of the tables
-    that has one. ``runs``: by id.
+    in which it has one. ``runs``: by id.
 
     Raises UnknownName if no table has the row, and BenchError if it has no verdict.
     """
-    reason = ""
+    passed: list[tuple[Table, str]] = []
     for table in tables:
         row = find_row(table, name, "--why")
         if row is None:
@@ -101,17 +104,19 @@ def calculate(tables: Sequence[Table], runs: Mapping[str, Run], name: str) -> Ca
         cell = row.cells[-1]
         base = next((one for one in table.rows if one.is_baseline), None)
         if row is base:
-            reason = reason or "it is the baseline"
+            reason = "it is the baseline"
         elif base is None:
-            reason = reason or "its table has no baseline"
+            reason = "its table has no baseline"
         elif cell is None or cell.against is None or cell.against.verdict is None:
-            reason = reason or _stands(row) or row.untested or "its table ranks by no column"
+            reason = _stands(row) or row.untested or "its table ranks by no column"
         else:
-            return _calculation(table, runs, row, base, cell)
-    if reason:
+            return replace(_calculation(table, runs, row, base, cell), passed=tuple(passed))
+        passed.append((table, reason))
+    if passed:
+        _, reason = passed[0]
         raise BenchError(f"--why: {name} has no verdict: {reason}", "bench compare --all")
     names = {row.name for table in tables for row in table.rows}
-    raise UnknownName("row", name, names, "among these runs")
+    raise UnknownName("row", name, names, "among these runs", "bench compare --all shows the rows")
 
 
 def _stands(row: Row) -> str:
@@ -157,6 +162,8 @@ def _calculation(
         repeated_freedom=column.repeated_freedom,
         critical_t=_quantile(difference, i, level),
         equal_t=float(difference.equal_t_P()[i]),
+        table=table,
+        passed=(),
         comparisons=table.tested.comparisons,
         worse=table.tested.comparisons - round(ALPHA / level),
         against=cell.against,
@@ -276,14 +283,12 @@ def steps_of(calculation: Calculation) -> list[Step]:
     critical = 1 - (against.ci_level or 0.0)
     steps.append(("threshold", f"{critical:.4f}", _threshold(c)))
     low, high = against.ci_low or 0.0, against.ci_high or 0.0
-    steps.append(
-        (
-            f"interval, {100 * (1 - critical):.1f} %",
-            f"{interval_end(low)} to {interval_end(high)}",
-            f"{difference:.4f} ± {c.critical_t:.3f} x {_number(error)}; "
-            f"t table at {1 - critical / 2:.4f}",
-        )
-    )
+    how = "the difference alone, without an error"
+    if error:
+        half = f"{c.critical_t:.3f} x {_number(error)}; t table at {1 - critical / 2:.4f}"
+        how = f"{difference:.4f} ± {half}"
+    level = f"{100 * (1 - critical):.1f} %"
+    steps.append((f"interval, {level}", f"{interval_end(low)} to {interval_end(high)}", how))
     if against.equal_within is not None:
         steps.append(
             (
@@ -300,7 +305,8 @@ def steps_of(calculation: Calculation) -> list[Step]:
 def _seed_steps(seeds: Seeds) -> list[Step]:
     """Write the variance of a row's average over seeds."""
     if not seeds.variance:
-        return [(f"variance, {seeds.name}", "0", "nothing in it is random")]
+        why = "the seeds are equal" if len(seeds.values) > 1 else "nothing in it is random"
+        return [(f"variance, {seeds.name}", "0", why)]
     steps = list(seeds.steps)
     over = f"{_number(seeds.variance)} / {plural(len(seeds.values), 'seed')}"
     steps.append(

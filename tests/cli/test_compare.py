@@ -18,6 +18,7 @@ from factories import PROTOCOL, RAW_PROTOCOL, family, record, sts_scores
 from predicted_runs import sts_run
 
 from bench.records import RunsFolder
+from bench.records.record import Score
 
 
 @pytest.fixture
@@ -32,6 +33,23 @@ def compared(runs: Path, *arguments: Any) -> dict[str, Any]:
     done = bench("compare", "--runs", runs, "--format", "json", *arguments)
     assert done.exit_code == 0, done.stderr
     return dict(json.loads(done.stdout)["tables"][0])
+
+
+def test_a_sample_that_is_left_out_is_named(runs: Path) -> None:
+    sample = Score(
+        suite="check",
+        task="captions",
+        protocol="check/2",
+        metric="spearman",
+        value=58.0,
+        n=4742,
+        predictions_sha256="0" * 64,
+    )
+    RunsFolder(runs).write(record("simcse", 43, scores=(*sts_scores(), sample)))
+    for words in ((), ("--all",)):
+        assert "Not shown: check" in bench("compare", "--runs", runs, *words).stdout
+    shown = bench("compare", "--runs", runs, "--suite", "check").stdout
+    assert "Not shown" not in shown and "58.00" in shown
 
 
 def test_filters(runs: Path) -> None:

@@ -127,11 +127,25 @@ def test_if_nothing_has_learned_nothing_is_judged(runs: list[Run], tmp_path: Pat
 
 def test_a_missing_start_is_named_with_its_command(runs: list[Run], tmp_path: Path) -> None:
     table = only(make_tables([*runs, start(tmp_path, "ct", 1.0)]))
-    (note,) = [note for note in table_notes(table) if note.startswith("start not scored")]
+    (note,) = [note for note in table_notes(table) if note.startswith("untrained start not scored")]
     assert note == (
-        "start not scored: SimCSE and PromCSE (bench run simcse,promcse --budget 0steps --seeds 1 "
+        "untrained start not scored: SimCSE and PromCSE (bench run simcse,promcse --budget 0steps --seeds 1 "
         "--backbone builtin --setting unsupervised --suite sts --corpus builtin)"
     )
+
+
+def test_the_command_names_the_files_of_a_method_and_a_suite(
+    runs: list[Run], tmp_path: Path
+) -> None:
+    made = []
+    for run in runs:
+        code = structs.replace(run.record.provenance.plugin, package="mine.py")
+        suite = structs.replace(code, package="pairs.py")
+        execution = structs.replace(run.record.provenance.execution, suites={"sts": suite})
+        provenance = structs.replace(run.record.provenance, plugin=code, execution=execution)
+        made.append(Run(structs.replace(run.record, provenance=provenance), run.folder))
+    (note,) = [note for note in table_notes(only(make_tables(made))) if "start" in note]
+    assert note.endswith("--corpus builtin --plugin mine.py --plugin pairs.py)")
 
 
 def test_of_several_starts_it_is_the_one_of_its_values(runs: list[Run], tmp_path: Path) -> None:

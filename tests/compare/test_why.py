@@ -103,6 +103,29 @@ def test_p_and_interval_follow_from_a_t_table(runs: Path, row: str) -> None:
     assert values["verdict"][0] == word
 
 
+def test_the_table_of_the_verdict_is_named_and_one_without_it(tmp_path: Path) -> None:
+    """Of two lengths of training, the one of most runs has too few seeds of the row."""
+    for seed in (1, 2, 3, 4, 5, 6):
+        for method in ("simcse", "ct", "promcse"):
+            if method != "promcse" or seed < 3:
+                sts_run(tmp_path, method, seed, 0.5, recipe={"budget": "9steps"})
+            if method != "ct" and seed < 5:
+                sts_run(tmp_path, method, seed, 0.6, recipe={"budget": "5steps"})
+    done = bench("compare", "--runs", tmp_path, "--why", "promcse", "--baseline", "simcse")
+    named, _, _ = done.stdout.partition("each seed")
+    of_verdict, _, without = " ".join(named.split()).partition("without a verdict in ")
+    assert "5 steps" in of_verdict and "9 steps" not in of_verdict
+    assert "9 steps" in without and "fewer than three seeds" in without
+
+
+def test_seeds_that_are_equal_leave_no_number_out(tmp_path: Path) -> None:
+    for method in ("simcse", "promcse"):
+        for seed in (1, 2, 3):
+            sts_run(tmp_path, method, seed, 0.0)
+    done = bench("compare", "--runs", tmp_path, "--why", "promcse", "--baseline", "simcse")
+    assert "nan" not in done.stdout and "the seeds are equal" in done.stdout
+
+
 def test_a_row_without_a_verdict_says_why_it_has_none(runs: Path) -> None:
     told = error_line(bench("compare", "--runs", runs, "--why", "simcse"))
     assert told == "error: --why: simcse has no verdict: it is the baseline"

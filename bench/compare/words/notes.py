@@ -85,7 +85,7 @@ def with_notes(table: Table, tables: Sequence[Table], records: Mapping[str, RunR
     if failed:
         named = list_names((f"{record.run_id} ({record.error})" for record in failed), 3)
         of_table.append(f"not scored in full: {named}")
-    of_table += [*_start_notes(table), *_seed_notes(table), *rows_elsewhere(table, tables)]
+    of_table += [*_start_notes(table, records), *_seed_notes(table), *rows_elsewhere(table, tables)]
     return replace(table, rows=tuple(rows), notes=(*table.notes, *of_table))
 
 
@@ -113,9 +113,9 @@ def _run_notes(table: Table) -> Iterator[str]:
     yield f"{count} left out, because newer runs have the same seeds: {named}"
 
 
-def _start_notes(table: Table) -> Iterator[str]:
-    """Name the judged rows whose start was not scored, with the command that scores it, and rows
-    that are not above it and have another place in the table."""
+def _start_notes(table: Table, records: Mapping[str, RunRecord]) -> Iterator[str]:
+    """Name the judged rows whose start was not scored, with the command that scores it and the row
+    that is taken for it, and rows that are not above it and have another place in the table."""
     if not asks_for_starts(table):
         return
     trained = [row for row in table.rows if row.setting != "none" and not row.is_start]
@@ -123,7 +123,10 @@ def _start_notes(table: Table) -> Iterator[str]:
     missing = [row for row in judged if not starts_of(row, table.rows)]
     if missing:
         names = list_names(row_names(missing, table), MOST_NAMED)
-        yield f"start not scored: {names} ({start_command(missing, table)})"
+        taken = list_names(dict.fromkeys(row.start.row for row in missing if row.start))
+        instead = f", {taken} taken for it" if taken else ""
+        command = start_command(missing, table, records)
+        yield f"untrained start not scored{instead}: {names} ({command})"
     others = [row for row in trained if row.start is not None and row.start.ci_low <= 0]
     others = [row for row in others if row.stands != NOT_TRAINED]
     if others:
