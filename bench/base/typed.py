@@ -13,6 +13,10 @@ import msgspec
 from msgspec import Meta, inspect
 
 Count = Annotated[int, Meta(ge=1)]
+LARGEST_NUMBER = 2.0**64
+"""Bound of numbers in a record: it admits any seed or count of 64 bits, and nothing that arithmetic
+could make infinite.
+"""
 
 
 def convert_typed(value: Any, kind: Any, *, strict: bool = True) -> Any:
@@ -20,7 +24,7 @@ def convert_typed(value: Any, kind: Any, *, strict: bool = True) -> Any:
     the environment, which may spell a number or a truth value.
 
     Raises ValueError, "expected a whole number >= 1", for a value of another type or out of its
-    range, and for a number that is not finite.
+    range, and for a number that no record can hold.
     """
     try:
         converted = msgspec.convert(value, kind, strict=strict)
@@ -28,6 +32,8 @@ def convert_typed(value: Any, kind: Any, *, strict: bool = True) -> Any:
         raise ValueError(f"expected {in_words(kind)}") from None
     if isinstance(converted, float) and not math.isfinite(converted):
         raise ValueError(f"expected {in_words(kind)}")
+    if isinstance(converted, int | float) and abs(converted) > LARGEST_NUMBER:
+        raise ValueError(f"expected {in_words(kind)} up to {LARGEST_NUMBER:.2g}")
     return converted
 
 

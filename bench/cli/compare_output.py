@@ -85,11 +85,11 @@ def print_why(runs: Sequence[Run], tables: Sequence[Table], name: str) -> None:
         sd = "" if seeds.sd is None else f"{seeds.sd:.4f}"
         values = "  ".join(f"{value:.4f}" for value in seeds.values)
         rows.append((seeds.name, values, sd))
-    name = GridColumn("", wrap=NARROWEST_COLUMN)
-    columns = (name, GridColumn("each seed", wrap=NARROWEST_COLUMN), GridColumn("SD", right=True))
+    first = GridColumn("", wrap=NARROWEST_COLUMN)
+    columns = (first, GridColumn("each seed", wrap=NARROWEST_COLUMN), GridColumn("SD", right=True))
     print_grid(grid(columns, rows))
-    columns = (name, GridColumn("value"), GridColumn("from", wrap=NARROWEST_COLUMN))
-    print_grid(grid(columns, steps_of(found)), blank=True)
+    steps = (first, GridColumn("value"), GridColumn("from", wrap=NARROWEST_COLUMN))
+    print_grid(grid(steps, steps_of(found)), blank=True)
     say("The rule, and what moderates variances: docs/statistics.md.", blank=True)
 
 

@@ -14,7 +14,7 @@ import click
 
 from bench.base.grid import Grid, GridCell, GridColumn, grid
 from bench.base.printing import print_grid
-from bench.base.text import list_names, plural, seed_ranges
+from bench.base.text import list_names, plural, seed_ranges, with_variant
 from bench.cli.options import print_columns, print_json, say
 from bench.cli.paper_plan import (
     hyperparameter_grid,
@@ -59,8 +59,14 @@ RIGHT_ALIGNED = ("steps", "trained", "GiB", "paper")
 """Columns that are aligned right."""
 
 
-WRAPPED = {"method": 10, "variant": 10, "backbone": 17, "fits with": 7, "paper": 10}
+WRAPPED = {"method": 14, "values": 16, "backbone": 17, "fits with": 7, "paper": 10}
 """Columns that are folded on a narrow terminal, with the least width of each."""
+
+IN_SENTENCE = ("setting", "backbone")
+"""Columns that the first sentence of a plan replaces if all rows share them."""
+
+DROPPED = {"trained": 2, "seeds": 1}
+"""Columns that are left out on a narrower one, the highest number first."""
 
 
 def print_plan(
@@ -69,11 +75,13 @@ def print_plan(
     *,
     as_json: bool,
     everything: bool = False,
+    with_recipe: bool = True,
     part: PaperPart | None = None,
 ) -> None:
     """Print the plan and its fetches; write nothing.
 
-    ``everything``: default values too. ``part``: the printed table that the plan runs again.
+    ``everything``: default values too. ``with_recipe``: False if nothing will be made of it.
+    ``part``: the printed table that the plan runs again.
     """
     config = session.config
     rows = plan_rows(prepared.runs, session.store, config.device, config.chunk)
@@ -104,7 +112,7 @@ def print_plan(
         if hyperparameters.rows:
             print_grid(hyperparameters, blank=True)
     recipe = _recipe_grid(rows, everything)
-    if recipe.rows and (part is None or everything):
+    if recipe.rows and with_recipe and (part is None or everything):
         print_grid(recipe, blank=True)
     if part is not None:
         print_columns(rows_left_out(part), headings=("not run", "why"), indent=2, blank=True)
@@ -181,14 +189,20 @@ def _runs_grid(rows: Sequence[PlanRow], part: PaperPart | None) -> Grid:
         noun = "run" if len(noted) == 1 else "runs"
         is_of_all = len(noted) == len(rows)
         notes.append(note if is_of_all else f"{noun} {list_names(noted, len(noted))}: {note}")
-    return grid(
-        [
-            GridColumn(name, right=name in RIGHT_ALIGNED, wrap=WRAPPED.get(name, 0))
-            for name in lines[0]
-        ],
-        [line.values() for line in lines],
-        notes=notes,
-    )
+    # the sentence above says what all rows share
+    shared = [name for name in IN_SENTENCE if len({line[name] for line in lines}) == 1]
+    columns = [
+        GridColumn(
+            name,
+            right=name in RIGHT_ALIGNED,
+            wrap=WRAPPED.get(name, 0),
+            drop=DROPPED.get(name, 0),
+        )
+        for name in lines[0]
+        if name not in shared
+    ]
+    cells = [[line[column.name] for column in columns] for line in lines]
+    return grid(columns, cells, notes=notes, whole="a wider terminal, or --json")
 
 
 def _run_cells(
@@ -196,13 +210,10 @@ def _run_cells(
 ) -> dict[str, GridCell | str]:
     """Return the cells of a row by the names of their columns."""
     run = row.first
-    variant = _differences(row, rows)
-    if run.variant:
-        variant.insert(0, run.variant)
     cells: dict[str, GridCell | str] = {"": number}
-    cells["method"] = run.method
+    cells["method"] = with_variant(run.method, run.variant)
     cells["setting"] = run.setting
-    cells["variant"] = " ".join(variant)
+    cells["values"] = " ".join(_differences(row, rows))
     cells["backbone"] = backbone_name(run)
     cells["seeds"] = seed_ranges(run.seed for run in row.runs) or "any"
     cells["steps"] = "" if row.steps is None else f"{row.steps:,}"
@@ -245,27 +256,42 @@ def _differences(row: PlanRow, rows: Sequence[PlanRow]) -> list[str]:
 
 
 def _recipe_grid(rows: Sequence[PlanRow], everything: bool) -> Grid:
-    """Lay out for each row the corpus, recipe values with their sources, and the published result.
+    """Lay out the corpora, recipe values with their sources, and published results, each with the
+    numbers of its rows.
 
     ``everything``: also values that are defaults or have no effect.
     """
-    lines = []
+    numbers: dict[str, dict[tuple[str, str], list[int]]] = {}
     for number, row in enumerate(rows, 1):
-        run, name = row.first, _number(number, rows)
-        if run.corpus is not None and len(rows) > 1:
-            counted = f"{len(run.corpus):,} rows" if len(run.corpus) else "rows not counted yet"
-            lines.append((name, "corpus", run.corpus.name, counted))
-        defaults = merge_recipe(
-            run.plugin.cls, None, "", {}, trained=learns(run.plugin.cls, run.setting)
-        )
-        for key, value in run.recipe.values_with_source().items():
-            if everything or _matters(key, value, row, defaults):
-                lines.append((name, key, json.dumps(value.value), _source_text(value, everything)))
-        if run.expect and len(rows) > 1:
-            lines.append((name, "published", f"{run.expect['value']:.2f}", run.expect["source"]))
+        for key, value, source in _row_values(row, everything, alone=len(rows) == 1):
+            numbers.setdefault(key, {}).setdefault((value, source), []).append(number)
+    lines = []
+    for key, found in numbers.items():
+        for (value, source), of_rows in found.items():
+            name = seed_ranges(of_rows) if len(rows) > 1 else ""
+            lines.append((name, key, value, source))
     title = "Recipe values" if everything else "Recipe values that are not defaults"
-    columns = ("", "", GridColumn("", wrap=24), GridColumn("", wrap=24))
+    columns = (GridColumn("", wrap=8), "", GridColumn("", wrap=24), GridColumn("", wrap=24))
     return grid(columns, lines, title=title)
+
+
+def _row_values(row: PlanRow, everything: bool, *, alone: bool) -> Iterator[tuple[str, str, str]]:
+    """Yield what a row is trained on and with, and the published result: name, value and source.
+
+    ``alone``: no other row is in the plan, whose facts have the corpus and the result.
+    """
+    run = row.first
+    if run.corpus is not None and not alone:
+        counted = f"{len(run.corpus):,} rows" if len(run.corpus) else "rows not counted yet"
+        yield "corpus", run.corpus.name, counted
+    defaults = merge_recipe(
+        run.plugin.cls, None, "", {}, trained=learns(run.plugin.cls, run.setting)
+    )
+    for key, value in run.recipe.values_with_source().items():
+        if everything or _matters(key, value, row, defaults):
+            yield key, json.dumps(value.value), _source_text(value, everything)
+    if run.expect and not alone:
+        yield "published", f"{run.expect['value']:.2f}", run.expect["source"]
 
 
 def _source_text(value: Value, everything: bool) -> str:

@@ -19,6 +19,7 @@ from bench.base.terminal import warn
 from bench.base.text import comma_list
 from bench.cli.compare_output import print_all_tables
 from bench.cli.dry_run import print_plan
+from bench.cli.plan_rows import is_trained
 from bench.cli.run_options import (
     OUTPUT,
     GroupedCommand,
@@ -153,7 +154,8 @@ def evaluate(
     worst = print_missing_sets(together.runs)
     _warn_of_costs(together.runs)
     if dry_run:
-        print_plan(together, session, as_json=as_json, everything=True)
+        made = not all(is_trained(run, session.store) for run in together.runs)
+        print_plan(together, session, as_json=as_json, everything=True, with_recipe=made)
         raise click.exceptions.Exit(worst)
     code = _score_models(session, prepared, sizes, as_json)
     raise click.exceptions.Exit(max(worst, code))

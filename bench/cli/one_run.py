@@ -68,8 +68,9 @@ def creation_time(record: RunRecord) -> str:
 
 def _print_summary(record: RunRecord, folder: Path, runs: Path | None) -> None:
     """Print at most 40 lines, even for a run of all suites."""
-    click.echo()
-    print_columns([(name, value, ", ".join(tasks)) for name, value, tasks in suite_scores(record)])
+    scores = [(name, value, ", ".join(tasks)) for name, value, tasks in suite_scores(record)]
+    if scores:
+        print_columns(scores, blank=True)
     values = []
     for key, entry in record.recipe.items():
         is_shown = key in MAIN or entry.source.startswith("--")

@@ -28,9 +28,10 @@ def plan_sentence(runs: Sequence[PlannedRun], rows: Sequence[PlanRow] = ()) -> s
     ``rows``: the same runs in rows, if it is known which of them are finished.
     """
     names = dict.fromkeys(with_variant(run.method, run.variant) for run in runs)
-    settings = dict.fromkeys(_setting_words(run) for run in runs)
+    settings = {run.setting: _setting_words(run) for run in runs if _is_chosen(run)}
+    settings = {run.setting: settings.get(run.setting, _setting_words(run)) for run in runs}
     backbones = list(dict.fromkeys(backbone_name(run) for run in runs))
-    text = f"Plan: {plural(len(runs), 'run')} of {list_names(names, 6)}, {list_names(settings)}"
+    text = f"Plan: {plural(len(runs), 'run')} of {list_names(names, 6)}, {list_names(settings.values())}"
     if len(backbones) == 1:
         text += f", on {'the built-in backbone' if backbones[0] == 'builtin' else backbones[0]}"
     pending = sum(len(row.pending) for row in rows)
@@ -40,7 +41,7 @@ def plan_sentence(runs: Sequence[PlannedRun], rows: Sequence[PlanRow] = ()) -> s
     if finished:
         states.append(f"{finished} of {len(runs)} finished")
     if unscored:
-        states.append(f"{unscored} trained and to score")
+        states.append(f"{unscored} trained, to be scored")
     return f"{text}; {', '.join(states)}" if states else text
 
 
@@ -50,11 +51,16 @@ def backbone_name(run: PlannedRun) -> str:
     return backbone.title or (backbone.name if backbone.hub else backbone.short)
 
 
+def _is_chosen(run: PlannedRun) -> bool:
+    """Say if bench chose the setting of a run among several."""
+    return any(note.endswith(CHOSEN_SETTING) for note in run.notes)
+
+
 def _setting_words(run: PlannedRun) -> str:
     """Write the setting, and why it was chosen if the user did not."""
     if run.setting == "none":
         return "nothing trained"
-    if not any(note.endswith(CHOSEN_SETTING) for note in run.notes):
+    if not _is_chosen(run):
         return run.setting
     if run.expect:
         return f"{run.setting} (the paper's setting for this backbone)"

@@ -10,10 +10,12 @@ import click
 from bench.base.errors import RunFailed
 from bench.base.grid import GridColumn, grid
 from bench.base.printing import print_grid
-from bench.base.text import format_duration, with_variant
+from bench.base.terminal import warn
+from bench.base.text import format_duration, list_names, with_variant
 from bench.cli.errors import show_error
 from bench.cli.options import print_json
 from bench.compare.formatting import suite_scores
+from bench.compare.statistics.rows import values_apart
 from bench.method.budget import STEPS, budget_of
 from bench.papers import PaperPart
 from bench.records import RunRecord, RunsFolder
@@ -44,11 +46,13 @@ def print_missing_sets(runs: Sequence[PlannedRun]) -> int:
 def execute_and_report(
     session: Session, runs: Sequence[PlannedRun], *, as_json: bool = False
 ) -> tuple[list[RunRecord], int]:
-    """Execute the runs and print each failure, and with ``as_json`` each record.
+    """Execute the runs and print each failure, and with ``as_json`` each record; of several runs
+    also which ones failed.
 
     Returns the records, and the worst exit code of a run.
     """
     records = []
+    failed = []
     worst = 0
     for end in session.run_all(runs):
         if end.record is not None:
@@ -58,6 +62,9 @@ def execute_and_report(
         elif isinstance(end.error, RunFailed):
             worst = max(worst, end.error.exit_code)
             show_error(end.error)
+            failed.append(end.run.run_id)
+    if failed and len(runs) > 1:
+        warn(f"{len(failed)} of {len(runs)} runs failed: {list_names(failed)}")
     return records, worst
 
 
@@ -69,10 +76,18 @@ def print_scores(
     ``part``: the printed table or figure that was run again.
     """
     rows = []
+    differ = values_apart(records)
     for record in records:
+        values = differ.get(record.run_id, "")
         for suite, average, tasks in suite_scores(record):
-            rows.append((record.run_id, suite, average, ", ".join(tasks)))
-    columns = ("run", "suite", GridColumn(AVERAGE, right=True), GridColumn("tasks", wrap=24))
+            rows.append((record.run_id, values, suite, average, ", ".join(tasks)))
+    columns = (
+        "run",
+        GridColumn("values", wrap=16),
+        "suite",
+        GridColumn(AVERAGE, right=True),
+        GridColumn("tasks", wrap=24),
+    )
     print_grid(grid(columns, rows, notes=_named_averages(records)))
     if len(records) > 1:
         click.echo(f"\nrecords: {store.path}")

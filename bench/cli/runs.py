@@ -24,6 +24,7 @@ from bench.cli.options import (
     runs_option,
 )
 from bench.compare.formatting import heads
+from bench.compare.statistics.rows import values_apart
 from bench.records.record import AVERAGE, STATUSES, Cost, Provenance, RunRecord
 from bench.records.store import RunsFolder
 from bench.run.batch import JOBS_FOLDER, ClusterJob, EngineSilent
@@ -209,13 +210,21 @@ def _run_object(record: RunRecord, queue: Mapping[str, ClusterJob]) -> dict[str,
 
 
 def _run_grid(records: Sequence[RunRecord], notes: Sequence[str]) -> Grid:
-    """Lay out a line for each run: each suite's average, or how the run ended."""
+    """Lay out a line for each run: what sets it apart, and each suite's average, or how it ended."""
     rows = []
+    differ = values_apart([record for record in records if record.recipe])
     for record in records:
         result, emphasis = heads(record), ""
         if record.status != "finished":
             result, emphasis = record.error or result, "strong"
-        texts = (record.run_id, record.status, result, creation_time(record))
+        values = differ.get(record.run_id, "")
+        texts = (record.run_id, record.status, values, result, creation_time(record))
         rows.append([GridCell(text=text, emphasis=emphasis) for text in texts])
-    columns = ("run", "status", GridColumn("result", wrap=24), GridColumn("when", drop=1))
+    columns = (
+        "run",
+        "status",
+        GridColumn("values", wrap=12),
+        GridColumn("result", wrap=20),
+        GridColumn("when", drop=1),
+    )
     return grid(columns, rows, notes=notes)

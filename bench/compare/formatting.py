@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bench.compare.statistics.table import AVERAGE, Cell, Table
 from bench.records import RunRecord
-from bench.records.names import text_of
+from bench.records.names import OWN_DATA, text_of
 from bench.records.record import Score
 from bench.score.suites import find_metric
 
@@ -43,7 +43,7 @@ def _by_suite(record: RunRecord) -> Iterator[tuple[str, str, list[Score]]]:
     tasks.
 
     The name is the protocol if the suite was scored under several, or on other texts than the
-    papers'.
+    papers'; of own files if two have one name.
     """
     protocols = dict.fromkeys((known.suite, known.protocol) for known in record.scores)
     for suite, protocol in protocols:
@@ -53,8 +53,11 @@ def _by_suite(record: RunRecord) -> Iterator[tuple[str, str, list[Score]]]:
             if (known.suite, known.protocol) == (suite, protocol)
         }
         average = scores.pop(AVERAGE, None)
-        several = sum(other == suite for other, _ in protocols) > 1
-        name = protocol if several or text_of(protocol) else suite
+        several = sum(other == suite for other, _ in protocols) > 1 or bool(text_of(protocol))
+        if suite == OWN_DATA:
+            named = [known for known in record.scores if known.suite == suite]
+            several = sum(known.task in scores for known in named) > len(scores)
+        name = protocol if several else suite
         yield name, "" if average is None else _value(average), list(scores.values())
 
 
@@ -67,6 +70,8 @@ def heads(record: RunRecord) -> str:
     heads = []
     for name, average, scores in _by_suite(record):
         only = _value(scores[0]) if len(scores) == 1 else f"{len(scores)} tasks"
+        if name == OWN_DATA:
+            name = scores[0].task
         heads.append(f"{name} {average or only}")
     return ", ".join(heads)
 

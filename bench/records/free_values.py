@@ -6,11 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from bench.base.errors import RecordDamaged, printable
+from bench.base.typed import LARGEST_NUMBER
 
-LARGEST_NUMBER = 2.0**64
-"""Bound of free numbers in a record: it admits any seed or count of 64 bits, and nothing that
-arithmetic could make infinite.
-"""
 DEEPEST = 64
 """Objects and lists inside each other in a free field; real ones have four."""
 

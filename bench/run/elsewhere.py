@@ -120,7 +120,7 @@ def prepare_workers(
     while it holds a GPU.
     """
     for corpus, backbone in _corpora_to_tokenise(runs):
-        warn(f"tokenising {corpus.name} for {backbone.name}, unless that was done before")
+        warn(f"text {corpus.name}: tokenised for {backbone.name}, unless that was done before")
         tokenise_for(corpus, load(backbone, offline=True))
     config = session.config
     batch = new_batch(session.store, [run.run_id for run in runs], target or session.target)

@@ -150,6 +150,7 @@ def test_a_method_that_raises_is_a_failed_run_and_the_others_go_on(
     assert done.exit_code == 1 and "Traceback" not in done.output
     error = "mine: mine.py:7, in embed: IndexError: row 7 of 3"
     assert done.stderr.count("error: ") == 1 and f"error: {error}\n" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("1 of 2 runs failed: mine-")
     found = {record.method: record for record in RunsFolder(runs).records()[0]}
     assert (found["mine"].status, found["cls"].status) == ("failed", "finished")
     assert found["mine"].error == error

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from commands import bench, error_line
 from factories import family, record
+from msgspec import structs
 
 from bench.board.repeat import NOT_REPEATABLE
 from bench.records import RunsFolder
+from bench.records.record import Score
 
 
 @pytest.fixture
@@ -35,6 +37,44 @@ def test_the_list_is_newest_first_and_holds_whole_ids(runs: Path) -> None:
     assert [json.loads(line)["error"] for line in listed] == ["boom \x1b[2J [bold]x"]
     failed = bench("runs", "simcse-builtin-s45", "--runs", runs).stdout
     assert r"error: boom \x1b[2J [bold]x" in failed and "\x1b" not in failed
+
+
+def test_runs_that_differ_in_a_value_or_a_setting_are_told_apart(tmp_path: Path) -> None:
+    store = RunsFolder(tmp_path / "runs")
+    for temperature in (0.05, 0.1):
+        for seed in (1, 2):
+            store.write(record("simcse", seed, recipe={"temperature": temperature}))
+    store.write(record("promcse", 1))
+    store.write(record("promcse", 1, setting="supervised"))
+    lines = bench("runs", "--runs", store.path, COLUMNS="120").stdout.splitlines()
+    values = sorted(line.split()[2] for line in lines if "-builtin-" in line)
+    assert values == [
+        "supervised",
+        *["temperature=0.05"] * 2,
+        *["temperature=0.1"] * 2,
+        "unsupervised",
+    ]
+    (tmp_path / "one").mkdir()
+    RunsFolder(tmp_path / "one").write(record("simcse", 1))
+    assert "values" not in bench("runs", "--runs", tmp_path / "one").stdout
+
+
+def test_a_file_of_ones_own_has_its_name_unless_two_share_it(tmp_path: Path) -> None:
+    first = Score(
+        suite="own",
+        task="tickets",
+        protocol="own-pairs-984f129a/1",
+        metric="spearman",
+        value=14.29,
+        n=6,
+    )
+    other = structs.replace(first, task="mails", protocol="own-pairs-0123abcd/1", value=50.0)
+    changed = structs.replace(first, protocol="own-pairs-4567cdef/1", value=20.0)
+    for seed, scores in ((1, (first, other)), (2, (first, changed))):
+        RunsFolder(tmp_path).write(record("simcse", seed, scores=scores))
+    shown = bench("runs", "--runs", tmp_path, COLUMNS="200").stdout
+    assert "tickets 14.29, mails 50.00" in shown
+    assert "own-pairs-984f129a/1 14.29, own-pairs-4567cdef/1 20.00" in shown
 
 
 def test_one_run_on_one_screen_and_the_rest_by_option(runs: Path) -> None:

@@ -125,6 +125,7 @@ MISTAKES = {
     f"{RUN} --set temperature=0,05": ["temperature=0,05", "decimal point"],
     f"{RUN} --set temperature=nan": ["temperature=nan", "number"],
     f"{RUN} --set learning_rate=inf": ["learning_rate=inf", "number"],
+    f"{RUN} --set learning_rate=1e30": ["learning_rate=1e30", "1.8e+19"],
     f"{RUN} --set learning_rate=-1": ["learning_rate=-1", "0"],
     f"{RUN} --set dropout=7": ["dropout=7", "1"],
     f"{RUN} --set select_on=STSB": ["STSB", "STS-B"],

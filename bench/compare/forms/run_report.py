@@ -99,9 +99,9 @@ def encoder_facts(record: RunRecord) -> str:
 
 
 def training_facts(record: RunRecord, folder: Path | None = None) -> Facts:
-    """Return steps, the checkpoint, and the ends of the curves in ``folder``; none if nothing was
-    trained."""
-    facts: Facts = []
+    """Return text, steps, the checkpoint, and the ends of the curves in ``folder``; none if nothing
+    was trained."""
+    facts: Facts = [("trained on", record.provenance.corpus.name or "")]
     done = record.training
     if done is not None:
         rows = "" if done.sentences is None else f", {done.sentences:,} sentences"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from bench.base.text import list_names
 from bench.compare.statistics.terms import DEV_SET, SELECT_ON, Term, terms_of
 
 if TYPE_CHECKING:
@@ -76,6 +77,25 @@ def group_rows(records: Sequence[RunRecord]) -> list[RowRuns]:
             )
             rows.append(_choose_code(runs, differs))
     return rows
+
+
+def values_apart(records: Sequence[RunRecord]) -> dict[str, str]:
+    """Return id -> what sets a run apart from others of its method, variant and backbone, apart
+    from the seed: "temperature=0.05", "supervised"; no runs without such a thing.
+    """
+    settings: dict[tuple[str, str, str], set[str]] = {}
+    for record in records:
+        name = (record.method, record.variant, record.backbone)
+        settings.setdefault(name, set()).add(record.setting)
+    apart = {}
+    for row in group_rows(records):
+        first = row.runs[0]
+        parts = [f"{key}={value}" for key, value in row.differs if key != SENDER]
+        if len(settings[first.method, first.variant, first.backbone]) > 1:
+            parts.insert(0, first.setting)
+        for run in row.runs if parts else ():
+            apart[run.run_id] = list_names(parts, 3)
+    return apart
 
 
 def _telling_keys(firsts: Sequence[Mapping[str, Term]]) -> list[str]:
