@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bench.base.errors import UnknownName
+from bench.base.errors import BenchError, UnknownName
 from bench.papers.printed import results
 from bench.papers.reading import HERE, find_paper, read_every, read_rows
 
@@ -55,10 +55,25 @@ class PaperPart:
         return read_rows(file) if file.exists() else []
 
 
+PART = re.compile(r"(table|figure) \S+")
+
+
 @cache
 def contents() -> tuple[PaperPart, ...]:
-    """Return every table and figure of the papers, in the papers' order."""
-    return tuple(PaperPart(**row) for row in read_every("contents.tsv"))
+    """Return every table and figure of the papers, in the papers' order.
+
+    Raises BenchError for a part with another name than "table 1" or "figure 1".
+    """
+    found = []
+    for row in read_every("contents.tsv"):
+        part = PaperPart(**row)
+        if not PART.fullmatch(part.part):
+            raise BenchError(
+                f"{HERE / part.paper / 'contents.tsv'}: '{part.part}' is no table or figure",
+                'write "table 1" or "figure 1"',
+            )
+        found.append(part)
+    return tuple(found)
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ def test_cxc_rows_of_another_protocol() -> None:
 
 
 def test_quotations_that_could_be_compared() -> None:
-    assert sum(in_source(row.first) is not None for row in rows() if row.first.source) == 61
+    assert sum(in_source(row.first) is not None for row in rows() if row.first.source) >= 61
     assert {r.kind for r in all_remarks()} == set(KINDS)
 
 

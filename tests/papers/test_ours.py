@@ -84,7 +84,8 @@ def test_the_paper_of_the_method_comes_first_and_a_mean_before_a_best() -> None:
     assert [(r.table, r.value) for r in found] == [("4", 79.9), ("3", 80.18)]
     simcse = RunTerms("simcse", "unsupervised", "hub/bert-base-uncased")
     found = find_printed(simcse, "Avg.", suite="sts")
-    assert [r.value for r in found] == [76.25] * 5 + [75.68]  # as quoted; the rerun last
+    *quoted, rerun = [r.value for r in found]
+    assert len(quoted) >= 5 and {*quoted} == {76.25} and rerun == 75.68
 
 
 def test_a_suite_a_protocol_and_a_recipe_decide() -> None:
