@@ -208,3 +208,13 @@ def test_a_row_of_a_decoder_is_planned(shared: Path, tiny: str, tmp_path: Path) 
     (one,) = planned("prompteol:2", *words)
     printed = {cell["task"]: cell["value"] for cell in one["paper"]["printed"]}  # type: ignore[index]
     assert printed["Avg."] == 84.79
+
+
+def test_a_reason_is_said_once_and_rows_of_two_settings_are_told_apart() -> None:
+    runs = Path(__file__).parents[2] / "leaderboards" / "v5" / "runs"
+    done = bench("compare", "--runs", runs, "--method", "promcse", "--paper", "promcse:1")
+    assert done.exit_code == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert said.count("builtin stands in for bert-base-uncased: all rows") == 1
+    for setting, average in (("unsupervised", "78.49"), ("supervised", "81.81")):
+        assert f"PromCSE-BERT-base ({setting}) Avg. {average}" in said

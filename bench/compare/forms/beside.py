@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from bench.base.grid import Grid, GridColumn, csv_lines, grid
 from bench.base.text import list_names
 from bench.compare.beside_paper import RowBeside
-from bench.compare.consistency import verdict_text
+from bench.compare.consistency import NOT_TESTED, verdict_text
 from bench.compare.printed import Reproduced
 from bench.papers import PaperPart
 
@@ -18,20 +19,35 @@ NAMES = ("label", "setting", "backbone", "task", "metric", "value", "std", "runs
 
 
 def beside_grid(part: PaperPart, beside: Sequence[RowBeside]) -> Grid:
-    """Lay out a line for each printed value of the rows that we have, and name the others."""
+    """Lay out a line for each printed value of the rows that we have, and name the others.
+
+    The reasons why values are not tested are below the lines, each once.
+    """
     lines = []
     ours: dict[str, None] = {}
     without: dict[str, None] = {}
+    untested: dict[str, dict[str, None]] = {}
+    scored = [row for row in beside if row.is_scored]
+    labels = Counter(row.row.first.label for row in scored)
     for row in beside:
         first = row.row.first
         if not row.is_scored:
             without[f"{first.label} ({first.setting}, {first.backbone})"] = None
             continue
-        ours[f"{first.label}: {row.ours}"] = None
+        name = first.label
+        if labels[name] > 1:
+            name += f" ({first.setting})"
+        ours[f"{name}: {row.ours}"] = None
         for cell in row.cells:
-            printed = cell.printed
-            lines.append((first.label, printed.task, printed.shown, _mean(cell), _verdict(cell)))
+            verdict = _verdict(cell)
+            if cell.reason:
+                verdict = NOT_TESTED
+                untested.setdefault(cell.reason, {})[name] = None
+            lines.append((name, cell.printed.task, cell.printed.shown, _mean(cell), verdict))
     notes = list(ours)
+    for reason, names in untested.items():
+        rows = "all rows" if len(names) == len(scored) else list_names(names, most=10)
+        notes.append(f"{NOT_TESTED}, {reason}: {rows}")
     if without:
         notes.append(f"not scored here: {list_names(without, most=10)}")
     notes += [
