@@ -33,6 +33,7 @@ from bench.base.reading import (
     read_plain_file,
 )
 from bench.board.verify import verify_run
+from bench.board.verify.scores import PASS_FILE
 from bench.compare.senders import MOST_BYTES, submitter_of
 from bench.data.sets import DataFolder
 from bench.records.names import CURVE, PLAN, RECORD, predictions_name
@@ -100,7 +101,8 @@ def refuse(findings: Iterable[Finding], unchecked: Container[str] = ()) -> None:
             finding.outcome == UNCHECKED and finding.kind in unchecked
         ):
             raise DataDamaged(
-                f"{finding.what}: {finding.why}",
+                # bench submit takes no suite of a file, which its receiver would not have
+                f"{finding.what}: {finding.why.removesuffix(PASS_FILE)}",
                 "bench submit RUN --suite NAME leaves other suites out",
             )
 

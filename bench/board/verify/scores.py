@@ -41,7 +41,8 @@ def given_of(score: Score) -> dict[str, str] | None:
     return given.get(name, given.get(f"{score.suite}/{score.task}"))
 
 
-NO_SUITE = "the suite {} is not known; pass its file with --plugin FILE"
+PASS_FILE = "; pass its file with --plugin FILE"
+NO_SUITE = "the suite {} is not known" + PASS_FILE
 
 LINEAR = "pearson"
 """The detail, at any depth, that the order of the predictions does not give."""

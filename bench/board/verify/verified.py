@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from bench.base.findings import UNCHECKED
 from bench.base.grid import Grid, GridColumn, grid
+from bench.base.text import list_names
 from bench.board.verify.findings import KINDS, RunReport
 
 
@@ -24,14 +25,20 @@ def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
             for report in reports
         ],
     )
-    wrong = []
+    wrong: dict[tuple[str, str, str], list[str]] = {}
     for report in reports:
         for finding in [*report.differences, *report.select(UNCHECKED, "score")]:
-            wrong.append((report.name, finding.kind, finding.what, finding.why))
+            key = (finding.kind, finding.what, finding.why)
+            wrong.setdefault(key, []).append(report.name)
     if wrong:
         yield grid(
-            ["run", "check", GridColumn("of", wrap=16), GridColumn("why", wrap=24)],
-            wrong,
+            [
+                GridColumn("run", wrap=30),
+                "check",
+                GridColumn("of", wrap=16),
+                GridColumn("why", wrap=24),
+            ],
+            [(list_names(names, 1), *key) for key, names in wrong.items()],
             title="Differs, or cannot be computed",
         )
     unchecked: Counter[tuple[str, str]] = Counter()

@@ -63,6 +63,15 @@ def test_scores_that_cannot_be_computed_again_are_listed_with_the_reason(store: 
     assert bench("verify", good.run_id, "--runs", store.path).exit_code == 0
 
 
+def test_one_reason_of_many_runs_is_one_line(store: RunsFolder) -> None:
+    for seed in (1, 2, 3):
+        run = finished_run(store, seed)
+        away = [structs.replace(score, suite="theirs") for score in run.scores]
+        store.write(structs.replace(run, scores=tuple(away)))
+    said = " ".join(bench("verify", "--runs", store.path, COLUMNS="120").output.split())
+    assert said.count("the suite theirs is not known") == 1 and "and 2 more score theirs" in said
+
+
 def test_one_run_that_differs_among_others(store: RunsFolder) -> None:
     good, bad = finished_run(store, 1), finished_run(store, 2)
     spoil(store, bad)
