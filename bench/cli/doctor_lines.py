@@ -67,7 +67,7 @@ def _short_path(path: str) -> str:
 
 
 def _print_missing_data(states: list[dict[str, Any]]) -> None:
-    """Print the suites that lack data, and the command that fetches the first one's."""
+    """Print the suites that lack data, and the commands that fetch the first one's, or find it."""
     lacking = [state for state in states if state["missing"]]
     if not lacking:
         return
@@ -82,6 +82,7 @@ def _print_missing_data(states: list[dict[str, Any]]) -> None:
     sets = [wanted for wanted in data_sets().values() if first in wanted.suites]
     size = format_bytes(sum(wanted.bytes for wanted in sets))
     say(f"bench data fetch {first} --data DIR   ({size}; or: all)", indent=WIDE + 2, hang=2)
+    say("bench doctor --data DIR   (if a folder has it)", indent=WIDE + 2, hang=2)
 
 
 def _print_extras(extras: Mapping[str, bool]) -> None:

@@ -279,10 +279,22 @@ def find_by_hash(requested: str, data: DataFolder, columns: Sequence[str] = ()) 
                 corpus = open_corpus_file(path, columns=columns)
                 if f"{BY_HASH}{corpus.content_sha256}" == requested.lower():
                     return path
+    places = ", ".join(str(folder.resolve()) for folder in folders)
     raise DataMissing(
-        f"no text with {requested} in {', '.join(str(folder.resolve()) for folder in folders)}",
-        "put the file there under any name, or use another text: --corpus FILE",
+        f"no text with {requested}{_known_name(requested)} in {places}",
+        "put the file there under any name; or --data DIR, if DIR/train has it; or another text: "
+        "--corpus FILE",
     )
+
+
+def _known_name(requested: str) -> str:
+    """Return " (nli_triplets.csv.xz)" for the hash of a text that bench knows, else ""."""
+    for known in data_sets().values():
+        for file in known.files:
+            hashes = {f"{BY_HASH}{form.sha256}" for form in file.forms.values()}
+            if requested.lower() in hashes:
+                return f" ({Path(file.path).name})"
+    return ""
 
 
 def target_corpus(scored: Sequence[KnownTask]) -> Corpus:

@@ -64,11 +64,13 @@ def announce_fetches(pending: Sequence[Pending], folder: Path) -> None:
         from huggingface_hub.constants import HF_HUB_CACHE
 
         names = ", ".join(item.name for item in pending)
-        raise FetchFailed(
-            f"{error.message}; not on this machine: {names}",
-            f"run the same command on a machine with a network, "
-            f"then copy {folder} and {HF_HUB_CACHE} here",
-        ) from None
+        hint = (
+            f"run the same command on a machine with a network, then copy {folder} and "
+            f"{HF_HUB_CACHE} here"
+        )
+        if all(item.kind != "backbone" for item in pending):
+            hint = f"--data DIR, if a folder has them; or {hint}"
+        raise FetchFailed(f"{error.message}; not on this machine: {names}", hint) from None
     warn(f"fetched now, data into {folder}:")
     print_grid(pending_grid(pending), indent=2, stderr=True)
 

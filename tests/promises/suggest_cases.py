@@ -106,6 +106,7 @@ CASES = (
     "submit --runs kept $A --by Ada --to box",
     "verify leaderboards/v4",
     "compare --runs kept --why cls",
+    "compare --runs kept --why nobody",
     f"run unsee --set select_on=last --set batch_size=1 {TINY} {SHORT}",
     f"run unsee --set select_on=last --set batch_size=199 --set epochs=1 --runs new-runs {TINY}",
     f"run unsee --set select_on=last --set duplicates=drop --runs new-runs {TINY}",
@@ -176,6 +177,7 @@ NEEDS = {
         ("bench/data/sets/folder.py", "to get the {} text: {}; raw texts have"),
         ("bench/data/sets/forms.py", "replace the file: {}; your own texts are a"),
         ("bench/data/sets/manifest.py", "bench data list shows all of them"),
+        ("bench/run/needs.py", "--data DIR, if a folder has them; or {}"),
     ),
     "a run with an adapter, or a fault of a method": (
         ("bench/export/adapter.py", "--format {}, or leave --unmerged out"),

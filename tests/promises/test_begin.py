@@ -234,6 +234,7 @@ def test_doctor_says_versions_device_and_data_and_the_demo_is_next_in_an_empty_f
     assert {"sts", "cxc", "transfer"} <= set(re.findall(r"[\w-]+", missing))
     fetch = next(one for one in commands_in(done.out) if one[1:3] == ["data", "fetch"])
     bench(*fetch[1:], "--help", cwd=empty)
+    assert "bench doctor --data DIR" in done.out, "somebody has the data in another folder"
     assert next_command(done) == ["demo"]
     bench("demo", "--help", cwd=empty)
     assert list(empty.iterdir()) == [] and not connections(tmp_path)

@@ -14,7 +14,7 @@ import pytest
 from commands import bench
 
 from bench.base.errors import BenchError, CorpusError, DataMissing
-from bench.data.sets import DataFolder, Later
+from bench.data.sets import DataFolder, Later, data_sets
 from bench.method.config import RunConfig
 from bench.method.plugins import Registry
 from bench.records.fingerprint import record_fingerprint
@@ -84,6 +84,14 @@ def test_the_parts_lead_to_the_text_again_under_any_name(registry: Registry) -> 
     Path("renamed.txt").unlink()
     with pytest.raises(DataMissing, match="no text with sha256:"):
         plan(registry, *arguments)
+
+
+def test_a_missing_text_that_bench_knows_is_named(registry: Registry) -> None:
+    (nli,) = [one for one in data_sets().values() if one.name == "nli_triplets"]
+    (form,) = nli.files[0].forms.values()
+    with pytest.raises(DataMissing, match=r"sha256:\w+ \(nli_triplets.csv.xz\)") as caught:
+        plan(registry, f"sha256:{form.sha256}")
+    assert "--data DIR" in str(caught.value.hint)
 
 
 def test_a_saved_folder_is_found_by_the_hash_of_the_rows(registry: Registry) -> None:
