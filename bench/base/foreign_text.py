@@ -123,10 +123,10 @@ _ACCENTS = {
 """Accents that every TeX font can set."""
 
 
-def escape_latex(text: str) -> str:
+def escape_latex(text: str, limit: int | None = LONGEST) -> str:
     """Escape ``text`` as words in LaTeX; characters that pdflatex cannot set become their codes."""
     written: list[str] = []
-    for c in make_visible(text):
+    for c in make_visible(text, limit=limit):
         if c in _LATEX:
             written.append(_LATEX[c])
         elif c.isascii() or _accented(c):

@@ -109,7 +109,7 @@ def _tabular(table: Grid) -> str:
 
 
 def _sentence(text: str) -> str:
-    return escape_latex(text).rstrip(".") + "."
+    return escape_latex(text, None).rstrip(".") + "."
 
 
 def _latex_cell(cell: GridCell) -> str:

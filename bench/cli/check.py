@@ -11,6 +11,7 @@ import click
 from bench.base.errors import BenchError
 from bench.base.findings import Finding
 from bench.base.terminal import warn
+from bench.base.text import list_names
 from bench.cli.options import data_option, json_option, print_findings, print_json
 from bench.cli.run_options import read_pairs
 from bench.data.sets import DataFolder
@@ -90,7 +91,11 @@ def _findings_by_name(
 def _check_toml(file: Path) -> str:
     """Say if a file is a plan or a recipe. Raises BenchError if it cannot be used."""
     if file.is_file() and "[[run]]" in file.read_text(encoding="utf-8", errors="replace"):
-        return f"{file}: a plan of {len(Plan.read(file).runs)} [[run]]"
+        runs = Plan.read(file).runs
+        methods = dict.fromkeys(name for config in runs for name in config.methods)
+        return (
+            f"{file}: a plan of {list_names(methods)}; bench run --plan {file} --dry-run shows it"
+        )
     recipe = read_custom(file)
     check_values(discover()[recipe.method].cls, recipe.values, str(file))
     return f"{file}: a recipe of {recipe.method}"

@@ -12,6 +12,7 @@ from bench.base.errors import BenchError
 from bench.base.grid import GridColumn, grid
 from bench.base.markup import as_latex, as_markdown
 from bench.base.printing import print_grid
+from bench.base.text import list_names
 from bench.cli.options import NARROWEST_COLUMN, json_text, print_columns, say
 from bench.compare.beside_paper import rows_beside
 from bench.compare.forms.beside import beside_csv, beside_data, beside_grid
@@ -129,7 +130,9 @@ def print_items(
         )
     if len(runs) != 2:
         raise BenchError(
-            f"--items needs two runs, got {len(runs)}", "bench compare RUN RUN --items"
+            f"--items needs two runs, got {len(runs)}: "
+            f"{list_names(run.record.run_id for run in runs)}",
+            "bench compare RUN RUN --items",
         )
     names = [run.record.run_id for run in runs]
     items = disagreements(*runs, texts=partial(read_texts, data, files), tasks=tasks, top=top)

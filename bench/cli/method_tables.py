@@ -39,7 +39,7 @@ def print_method(facts: Facts, *, everything: bool = False) -> None:
     click.echo()
     if not everything:
         _print_grids([_recipe_grid(facts)])
-        click.echo(
+        say(
             "all recipe keys, equations, sources, templates, published results: "
             f"bench methods {facts['name']} --all"
         )

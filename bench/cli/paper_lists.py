@@ -114,14 +114,14 @@ def _claims_grid(told: Sequence[Claim]) -> Grid:
     lines = []
     for claim in told:
         printed = "" if claim.printed is None else f"{claim.printed.value:+.2f}"
-        needs = f"{claim.row} against {claim.baseline}" if claim.needs else claim.open
-        suite = claim.suite if claim.needs else ""
-        lines.append((claim.says, _where(claim), printed, suite, needs))
+        needs = claim.open
+        if claim.needs:
+            needs = f"{claim.row} against {claim.baseline} on {claim.suite}"
+        lines.append((claim.says, _where(claim), printed, needs))
     columns = (
-        GridColumn("claim", wrap=20),
+        GridColumn("claim", wrap=24),
         GridColumn("cells of", wrap=8),
         GridColumn("give", right=True),
-        "suite",
         GridColumn("tested by", wrap=16),
     )
     return grid(columns, lines, title="What the text claims")
@@ -143,8 +143,8 @@ def show_checkpoints() -> Shown:
         scored_in = ", ".join(one.scored_in)
         lines.append((one.hub, table, one.printed, _scoring(one), scored_in, one.note))
     columns = (
-        GridColumn("hub", wrap=24),
-        GridColumn("table", wrap=10),
+        "hub",  # whole: it is to be copied
+        GridColumn("table", drop=3),
         "Avg.",
         GridColumn("scored by", wrap=14),
         GridColumn("also scored in", wrap=10, drop=2),

@@ -174,7 +174,8 @@ def _run_elsewhere(session: Session, runs: Sequence[PlannedRun]) -> int:
     """Print commands, or hand the runs to Slurm; returns the exit code. Raises BenchError."""
     config = session.config
     warn(
-        f"device {config.device}, precision {config.precision}: from the options, not this machine"
+        f"workers train on {config.device} in {config.precision}: gpus=N in --on, --device and "
+        "--precision decide, not this machine"
     )
     command = shlex.join(["bench", *sys.argv[1:]])
     if session.target.name == "commands":

@@ -52,6 +52,21 @@ def test_a_sample_that_is_left_out_is_named(runs: Path) -> None:
     assert "Not shown" not in shown and "58.00" in shown
 
 
+def test_values_that_rows_share_leave_a_narrow_table_first(tmp_path: Path) -> None:
+    """The names of rows and the value that tells them apart stay whole."""
+    shared = {"batch_size": 64, "max_seq_length": 32, "learning_rate": 3e-5}
+    for temperature in (0.05, 0.07):
+        recipe = {**shared, "temperature": temperature}
+        RunsFolder(tmp_path).write(record("simcse", 1, recipe=recipe))
+    shown = bench("compare", "--runs", tmp_path, COLUMNS="60").stdout.partition("trained with")[2]
+    heading, *rows = shown.splitlines()
+    assert "temperature" in heading and "max_seq_length" not in heading
+    assert [row.partition(")")[0] for row in rows[:2]] == [
+        "SimCSE (temperature 0.05",
+        "SimCSE (temperature 0.07",
+    ]
+
+
 def test_filters(runs: Path) -> None:
     both = (*sts_scores(), *sts_scores(60, protocol=RAW_PROTOCOL))
     RunsFolder(runs).write(record("simcse", 42, backbone="other", scores=both))

@@ -72,16 +72,21 @@ def score_grid(
 
 
 def trained_with_grid(table: Table) -> Grid | None:
-    """Lay out the training values of each row, one line per row; None if nothing was trained."""
+    """Lay out the training values of each row, one line per row; None if nothing was trained.
+
+    On a narrow terminal, values that all rows share are left out first.
+    """
     names = value_names(table)
     if not names:
         return None
+    trained = [row for row in table.rows if row.trained_with]
+    columns = [GridColumn("trained with", wrap=16, whole=NAME)]
+    for place, name in enumerate(names):
+        is_shared = len({row.trained_with.get(name, "") for row in trained}) == 1
+        columns.append(GridColumn(name, drop=place + len(names) if is_shared else place))
     rows = []
-    for row in table.rows:
-        if row.trained_with:
-            rows.append([row_name(row, table), *(row.trained_with.get(name, "") for name in names)])
-    columns = [GridColumn("trained with", wrap=16)]
-    columns += [GridColumn(name, drop=place) for place, name in enumerate(names)]
+    for row in trained:
+        rows.append([row_name(row, table), *(row.trained_with.get(name, "") for name in names)])
     return grid(columns, rows, whole=WHOLE)
 
 
