@@ -146,7 +146,7 @@ def compare(
               bench compare --suite sts --baseline simcse
               bench compare --task STS-B
               bench compare --paper promcse:5
-              bench compare simcse-builtin-s42 promcse-builtin-s42 --items --task STS12
+              bench compare simcse-builtin-s42 promcse-builtin-s42 --items
               bench compare cls-builtin last-avg-builtin --items --suite pairs.tsv
     """
     if as_json:
