@@ -154,7 +154,9 @@ def test_a_row_that_is_made_as_the_page_says_stands_in_its_main_table(
     bench(*words, "--plain", cwd=tmp_path)
     bench("publish", "--runs", "runs", cwd=tmp_path)
     version = tmp_path / "leaderboards" / "v1"
-    (command,) = re.findall("bench run FILE.py [^<]*", (version / "index.html").read_text("utf-8"))
+    page = (version / "index.html").read_text("utf-8")
+    (shown,) = re.findall("<pre[^>]*>(bench run FILE.py .*?)</pre>", page)
+    command = re.sub("<[^>]+>", "", shown)
     shutil.copytree(version, tmp_path / "mine")
     (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
     _, _, *options = shlex.split(html.unescape(command))
