@@ -28,10 +28,11 @@ def plan_sentence(runs: Sequence[PlannedRun], rows: Sequence[PlanRow] = ()) -> s
     ``rows``: the same runs in rows, if it is known which of them are finished.
     """
     names = dict.fromkeys(with_variant(run.method, run.variant) for run in runs)
-    settings = {run.setting: _setting_words(run) for run in runs if _is_chosen(run)}
-    settings = {run.setting: settings.get(run.setting, _setting_words(run)) for run in runs}
+    chosen = {run.setting: _setting_words(run) for run in runs if _is_chosen(run)}
+    settings = {run.setting: chosen.get(run.setting, _setting_words(run)) for run in runs}
     backbones = list(dict.fromkeys(backbone_name(run) for run in runs))
-    text = f"Plan: {plural(len(runs), 'run')} of {list_names(names, 6)}, {list_names(settings.values())}"
+    text = f"Plan: {plural(len(runs), 'run')} of {list_names(names, 6)}"
+    text += f", {list_names(settings.values())}"
     if len(backbones) == 1:
         text += f", on {'the built-in backbone' if backbones[0] == 'builtin' else backbones[0]}"
     pending = sum(len(row.pending) for row in rows)

@@ -210,7 +210,7 @@ def _run_object(record: RunRecord, queue: Mapping[str, ClusterJob]) -> dict[str,
 
 
 def _run_grid(records: Sequence[RunRecord], notes: Sequence[str]) -> Grid:
-    """Lay out a line for each run: what sets it apart, and each suite's average, or how it ended."""
+    """Lay out a line for each run: what sets it apart, each suite's average, or how it ended."""
     rows = []
     differ = values_apart([record for record in records if record.recipe])
     for record in records:

@@ -129,8 +129,8 @@ def test_a_missing_start_is_named_with_its_command(runs: list[Run], tmp_path: Pa
     table = only(make_tables([*runs, start(tmp_path, "ct", 1.0)]))
     (note,) = [note for note in table_notes(table) if note.startswith("untrained start not scored")]
     assert note == (
-        "untrained start not scored: SimCSE and PromCSE (bench run simcse,promcse --budget 0steps --seeds 1 "
-        "--backbone builtin --setting unsupervised --suite sts --corpus builtin)"
+        "untrained start not scored: SimCSE and PromCSE (bench run simcse,promcse "
+        "--budget 0steps --seeds 1 --backbone builtin --setting unsupervised --suite sts --corpus builtin)"
     )
 
 
