@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.board.tables import PROTOCOLS, BoardTable
-from bench.compare.statistics.table import FOR_COMPARISON, NOT_TRAINED, Against, Row, Table
+from bench.compare.statistics.table import FOR_COMPARISON, Against, Row, Table
 from bench.compare.words.finding import comparison_of, main_table, verdict_word
 
 FEWEST_COLUMNS = 2
@@ -105,7 +105,7 @@ def _rows_of_further_questions(tables: Sequence[BoardTable]) -> set[tuple[str, .
     found: set[tuple[str, ...]] = set()
     for shown in tables:
         if shown.table.is_further:
-            found |= {row.runs for row in shown.table.rows if row.stands in ("", NOT_TRAINED)}
+            found |= {row.runs for row in shown.table.rows if row.is_asked_about}
     return found
 
 

@@ -16,7 +16,8 @@ from bench.compare.words.names import short_text
 from bench.records.names import text_of
 from bench.records.record import RunRecord
 
-MEASURED = {name for column in COSTS if column.of_machine for name in column.numbers}
+OF_MACHINE = [column for column in COSTS if column.of_machine]
+MEASURED = {name for column in OF_MACHINE for name in column.numbers}
 """Costs that depend on the machine."""
 PROTOCOLS = {"cxc": "cxc-promcse/1"}
 """The protocol of a suite with several that its papers print."""

@@ -19,7 +19,6 @@ from bench.compare.statistics.table import (
     ALPHA,
     BETTER,
     INCONCLUSIVE,
-    NOT_TRAINED,
     WORSE,
     Row,
     Table,
@@ -134,7 +133,7 @@ def _shown_row(board: Board, row: MatrixRow) -> ShownRow:
 def _claim(row: Row) -> tuple[str, str]:
     """Return the published gain, and of how many runs it is; empty if no paper publishes one, or
     the row stands for something else."""
-    if row.stands not in ("", NOT_TRAINED):
+    if not row.is_asked_about:
         return "", ""
     found = claimed_gain(row.method, row.variant, row.setting, CLAIMED_ON)
     if found is None:
@@ -169,11 +168,15 @@ def matrix_grid(shown: ShownMatrix) -> Grid:
         for row in group.rows:
             name = f"{row.name} ({group.stands})" if group.stands else row.name
             claimed = f"{row.claimed}, {row.of}" if row.of else row.claimed
-            cells = [f"{cell.text} {cell.word}".strip() if cell else "" for cell in row.cells]
-            lines.append([name, claimed, *cells])
+            lines.append([name, claimed, *cell_texts(row)])
     scores = [f"{one.text}, {plural(one.seeds, 'seed')}" for one in shown.scores]
     lines.append([f"{shown.baseline}, score", "", *scores])
     return grid(["method", "published gain (STS, BERT-base)", *shown.columns], lines)
+
+
+def cell_texts(row: ShownRow) -> list[str]:
+    """Return "+0.9 inconclusive" for each cell of a row, "" for none."""
+    return [f"{cell.text} {cell.word}".strip() if cell else "" for cell in row.cells]
 
 
 class OpenCell(NamedTuple):

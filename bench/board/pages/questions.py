@@ -10,9 +10,8 @@ from bench.base.grid import Grid, grid
 from bench.board.board import Board
 from bench.board.matrix import MatrixCell, other_questions
 from bench.board.pages.links import method_link
-from bench.board.pages.matrix import ShownCell, ShownRow, shown_cell
+from bench.board.pages.matrix import ShownCell, ShownRow, cell_texts, shown_cell
 from bench.board.tables import BoardTable
-from bench.compare.statistics.table import NOT_TRAINED
 from bench.compare.words.names import baseline_name, row_name, setting_words, suite_name
 
 
@@ -59,7 +58,7 @@ def _rows(board: Board, tables: Sequence[BoardTable], columns: Sequence[str]) ->
     cells: dict[tuple[str, str], dict[str, ShownCell]] = {}  # by the row's name and page
     for shown in tables:
         for place, row in enumerate(shown.table.rows):
-            if row.stands in ("", NOT_TRAINED) and not row.is_baseline:
+            if row.is_asked_about and not row.is_baseline:
                 key = row_name(row, shown.table), method_link(board, row.method)
                 cell = MatrixCell(shown=shown, place=place, row=row)
                 anchor = board.row_anchors[shown.anchor, place]
@@ -76,6 +75,5 @@ def questions_grid(answered: AnsweredQuestions) -> Grid:
     lines = []
     for question in answered.questions:
         for row in question.rows:
-            cells = [f"{cell.text} {cell.word}".strip() if cell else "" for cell in row.cells]
-            lines.append([question.text, row.name, question.against, *cells])
+            lines.append([question.text, row.name, question.against, *cell_texts(row)])
     return grid(["question", "row", "against", *answered.columns], lines)

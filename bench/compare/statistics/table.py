@@ -179,7 +179,6 @@ class Row:
     may_be_best: bool = False
     # the reason why it takes no part in the tests; "" if it does
     untested: str = ""
-    # None: not asked for
     # numbers by name (bench.compare.costs); None if no cost was asked for
     cost: Mapping[str, Any] | None = None
     # what differs in it from the other rows and matters, in words
@@ -208,6 +207,11 @@ class Row:
     @property
     def name(self) -> str:
         return with_variant(self.label, self.variant)
+
+    @property
+    def is_asked_about(self) -> bool:
+        """True for a row that is judged, or would be if it were above its untrained start."""
+        return self.stands in ("", NOT_TRAINED)
 
 
 def place_of(row: Row) -> tuple[object, ...]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from bench.compare.statistics.rows import SENDER
-from bench.compare.statistics.table import AVERAGE, NOT_TRAINED, Row, Table, place_of
+from bench.compare.statistics.table import AVERAGE, Row, Table, place_of
 from bench.compare.statistics.terms import CORPUS
 from bench.papers.names import printed_name
 from bench.records.names import OWN_DATA, RAW, text_of
@@ -77,7 +77,7 @@ def unlike_planned(row: Row, table: Table) -> list[tuple[str, str]]:
     """Return what sets a row apart from its namesakes; from the one that the question names, if it
     names one, which then needs nothing."""
     namesakes = table.namesakes.get(place_of(row), ())
-    planned = [one for one in namesakes if table.question and one.stands in ("", NOT_TRAINED)]
+    planned = [one for one in namesakes if table.question and one.is_asked_about]
     if len(planned) != 1:
         return list(row.differs)
     usual = dict(planned[0].differs)

@@ -119,7 +119,7 @@ def _start_notes(table: Table, records: Mapping[str, RunRecord]) -> Iterator[str
     if not asks_for_starts(table):
         return
     trained = [row for row in table.rows if row.setting != "none" and not row.is_start]
-    judged = [row for row in trained if row.stands in ("", NOT_TRAINED)]
+    judged = [row for row in trained if row.is_asked_about]
     missing = [row for row in judged if not starts_of(row, table.rows)]
     if missing:
         names = list_names(row_names(missing, table), MOST_NAMED)
