@@ -106,7 +106,7 @@ COMMAND_OPTIONS = (
         "--plan",
         "plan_file",
         type=FILE,
-        help="Run a plan; other options replace its values.",
+        help="Run a plan; METHOD chooses its runs, other options replace its values.",
     ),
     grouped_option(
         WHAT,
@@ -173,7 +173,8 @@ def plan_of(
 
     ``options``: fields of RunConfig; those count that were typed, or set in the environment.
     ``targets``: names of methods, with commas, plugin files and recipe files. ``plan_file``: a
-    plan; they replace its values. ``paper``: a printed table. Raises BenchError.
+    plan; methods choose its runs, the others replace its values. ``paper``: a printed table.
+    Raises BenchError.
     """
     context = click.get_current_context()
     typed = {}

@@ -9,11 +9,11 @@ from msgspec.structs import replace as replace_config
 
 from bench.base.errors import BenchError
 from bench.base.text import list_names
-from bench.method.config import RunConfig, split_variant
+from bench.method.config import RunConfig
 from bench.method.own_vectors import own_backbone
 from bench.method.plugins import Registry, discover
 from bench.papers import PaperPart, find_checkpoint, meaning, printed_names, results, rows
-from bench.run.plan_toml import Plan
+from bench.run.plan_toml import Plan, of_methods
 
 CHOOSING = ("methods", "setting", "backbones", "names")
 """Fields that choose runs of the table; all others replace the values of its plan."""
@@ -56,23 +56,18 @@ def _why_not(part: PaperPart) -> str:
 def _chosen_runs(configs: Sequence[RunConfig], fields: Mapping[str, Any]) -> list[RunConfig]:
     """Return the configs of a plan with the chosen methods, setting and backbones."""
     registry = discover()
-    in_plan = {
-        last for config in configs for name in config.backbones for last in printed_names(name)
-    }
+    in_plan: set[str] = set()
+    for config in configs:
+        in_plan.update(*map(printed_names, config.backbones))
     chosen = []
     for config in configs:
         if fields.get("setting", config.setting) != config.setting:
             continue
-        methods = [name for name in config.methods if _is_chosen(name, fields.get("methods", ()))]
-        config = replace_config(config, methods=tuple(methods))
+        config = of_methods(config, fields.get("methods", ()))
         config = _on_backbones(config, fields, in_plan, registry)
         if config.methods and config.backbones:
             chosen.append(config)
     return chosen
-
-
-def _is_chosen(name: str, wanted: Sequence[str]) -> bool:
-    return not wanted or name in wanted or split_variant(name)[0] in wanted
 
 
 def _on_backbones(

@@ -28,7 +28,7 @@ from msgspec.structs import replace as replace_config
 
 from bench.base.errors import BenchError, UnknownName
 from bench.base.files import write_or_fail
-from bench.base.text import with_variant
+from bench.base.text import list_names, with_variant
 from bench.method.config import KINDS, OPTIONS, RunConfig, split_variant
 from bench.method.recipe_files import read_custom
 from bench.records.question import Question
@@ -140,6 +140,21 @@ class Plan:
             runs.append(replace_config(config, overrides=merged, **values))
         return replace(self, runs=tuple(runs))
 
+    def of_methods(self, wanted: Sequence[str]) -> Plan:
+        """Return the plan with the runs of these methods, see :func:`of_methods`.
+
+        Raises BenchError, which names the file, if the plan has no run of one of them.
+        """
+        planned = dict.fromkeys(name for config in self.runs for name in config.methods)
+        for name in wanted:
+            if not any(_is_wanted(method, [name]) for method in planned):
+                raise BenchError(
+                    f"--plan {self.file}: no run of {name}; it has {list_names(planned, most=20)}",
+                    f"copy the file and write {name} into its methods",
+                )
+        runs = [of_methods(config, wanted) for config in self.runs]
+        return replace(self, runs=tuple(config for config in runs if config.methods))
+
     def with_given(self, fields: Mapping[str, Any]) -> Plan:
         """Return the plan with the fields that a command gives besides its file."""
         keys = [f"set.{key}" for key in fields.get("overrides", {})]
@@ -197,6 +212,18 @@ def _toml(value: Any) -> str:
     if isinstance(value, Mapping):
         return f"{{ {', '.join(toml_lines(value))} }}"
     return json.dumps(value, ensure_ascii=False)
+
+
+def of_methods(config: RunConfig, wanted: Sequence[str]) -> RunConfig:
+    """Return a config with those of its methods that are wanted: METHOD with all its variants, or
+    METHOD+VARIANT. All are if ``wanted`` is empty.
+    """
+    methods = [name for name in config.methods if not wanted or _is_wanted(name, wanted)]
+    return replace_config(config, methods=tuple(methods))
+
+
+def _is_wanted(name: str, wanted: Sequence[str]) -> bool:
+    return name in wanted or split_variant(name)[0] in wanted
 
 
 def with_recipes(config: RunConfig, given: Container[str]) -> list[RunConfig]:

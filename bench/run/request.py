@@ -24,8 +24,8 @@ from bench.score.suites import split_names, use_files
 def make_plan(fields: Mapping[str, Any], file: Path | None = None, paper: str = "") -> Plan:
     """Return the plan of the fields of RunConfig that a command or a call gives.
 
-    ``file``: a plan; they replace its values; ``paper``: a printed table or figure,
-    "promcse:2", see :func:`plan_of_part`. Registers the suites of plugin files. Raises BenchError.
+    ``file``: a plan; methods choose its runs, other fields replace its values. ``paper``: a printed
+    table or figure, "promcse:2", see :func:`plan_of_part`. Registers the suites of plugin files. Raises BenchError.
     """
     if file is not None and paper:
         raise BenchError("--plan cannot be combined with --paper", f"leave --paper {paper} out")
@@ -34,7 +34,8 @@ def make_plan(fields: Mapping[str, Any], file: Path | None = None, paper: str = 
     elif file is None:
         plan = Plan(tuple(with_recipes(RunConfig(**fields), fields)))
     else:
-        plan = Plan.read(file).with_given(fields)
+        others = {name: value for name, value in fields.items() if name != "methods"}
+        plan = Plan.read(file).of_methods(fields.get("methods", ())).with_given(others)
     plugins = [Path(name) for name in plan.runs[0].plugins]
     if plugins:  # a notebook keeps the suites of an earlier call
         use_files(plugins)

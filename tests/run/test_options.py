@@ -88,6 +88,20 @@ def test_options_replace_the_values_of_a_plan_file(tmp_path: Path) -> None:
     assert config.backbones == ("b",) and config.names == ()
 
 
+def test_a_method_chooses_the_runs_of_a_plan_file(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    both = RunConfig(methods=("simcse", "simcse+mlm", "cls"), overrides={"max_length": "20"})
+    Plan((both, RunConfig(methods=("cls",), seeds=(5,)))).write(file)
+    (chosen,) = plan("--plan", str(file), "--method", "simcse").runs
+    assert chosen.methods == ("simcse", "simcse+mlm") and chosen.overrides == both.overrides
+    (chosen,) = plan("--plan", str(file), "--method", "simcse+mlm").runs
+    assert chosen.methods == ("simcse+mlm",)
+    twice = plan("--plan", str(file), "--method", "cls").runs
+    assert [config.methods for config in twice] == [("cls",), ("cls",)]
+    with pytest.raises(BenchError, match="no run of promcse; it has simcse, simcse.mlm and cls"):
+        plan("--plan", str(file), "--method", "cls,promcse")
+
+
 QUESTION = '[question]\ntext = "which?"\nbaseline = "simcse"\nrows = ["cls"]\nsuite = "sts"\n'
 
 
