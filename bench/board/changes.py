@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from bench.base.text import list_names, seed_ranges, with_variant
-from bench.compare.statistics.table import INCONCLUSIVE
+from bench.compare.statistics.table import FOR_SCALE
 from bench.compare.statistics.terms import CORPUS, configuration
 from bench.compare.words.finding import NOT_TESTED
 from bench.compare.words.names import place_words, short_text
@@ -137,21 +137,27 @@ def _scored_runs(means: Mapping[_Key, _Mean]) -> set[tuple[ScoreKey, str]]:
 
 
 def _means(tables: Sequence[Mapping[str, Any]]) -> dict[_Key, _Mean]:
-    """Return the mean of each row on the average of each suite, or on the tasks of one without."""
+    """Return the mean of each row on the average of each suite, or on the tasks of one without.
+
+    A row of several tables has the verdict of the first one: that of the main question. An
+    untrained start is left out, because it has the name of the row that it belongs to.
+    """
     found: dict[_Key, _Mean] = {}
     for table in tables:
         for row in table["rows"]:
+            if row.get("stands") == FOR_SCALE and row["setting"] != "none":
+                continue
             name = with_variant(row["method"], row["variant"])
             place = place_words(row["setting"], row["backbone"], table.get("budget") or "")
             columns = [AVERAGE] if AVERAGE in table["columns"] else table["columns"]
             for task in columns:
                 cell = row["cells"].get(task)
-                if cell:
-                    score = ScoreKey(table["suite"], task, table["protocol"])
-                    key = _Key(name, place, score, _details(row["differs"]))
-                    found[key] = _Mean(
-                        cell["mean"], _verdict(cell), len(table["rows"]), row["runs"]
-                    )
+                if not cell:
+                    continue
+                score = ScoreKey(table["suite"], task, table["protocol"])
+                key = _Key(name, place, score, _details(row["differs"]))
+                mean = _Mean(cell["mean"], _verdict(cell), len(table["rows"]), row["runs"])
+                found.setdefault(key, mean)
     return {key: found[key] for key in sorted(found, key=str)}
 
 
@@ -164,10 +170,9 @@ def _details(differs: Mapping[str, str]) -> str:
 
 
 def _verdict(cell: Mapping[str, Any]) -> str:
-    """Return the verdict against the baseline; "" if there is none. v3 has another word for
-    inconclusive."""
+    """Return the verdict against the baseline; "" if there is none."""
     against = cell.get("against") or {}
-    return (against.get("verdict") or "").replace("unknown", INCONCLUSIVE)
+    return against.get("verdict") or ""
 
 
 def _changed(

@@ -134,6 +134,25 @@ def test_two_protocols_of_a_suite_are_told_apart() -> None:
     ]
 
 
+def test_an_untrained_start_is_not_taken_for_the_row_that_it_belongs_to() -> None:
+    trained = [run(1, 60.0), run(2, 60.0)]
+    start = run(1, 20.0, recipe={"budget": "0steps"})
+    assert start.training is not None
+    start = replace(start, training=replace(start.training, steps=0, best_step=0, dev_score=None))
+    assert rows(since(trained, [*trained, replace(start, run_id="start")])) == []
+
+
+def test_a_row_of_several_tables_has_the_verdict_of_the_first() -> None:
+    def table(verdict: str) -> dict[str, Any]:
+        cells = {"Avg.": {"mean": 50.0, "against": {"difference": 1.0, "verdict": verdict}}}
+        row = {"method": "ct", "variant": "", "setting": "unsupervised", "backbone": "builtin"}
+        place = {"suite": "sts", "protocol": "p/1", "text": None, "columns": ["Avg."]}
+        return {**place, "rows": [{**row, "differs": {}, "runs": ["a"], "cells": cells}]}
+
+    tables = [table("inconclusive"), table("better")]
+    assert changes_since("v1", tables[:1], tables, {}).rows == ()
+
+
 def test_a_verdict_that_moved_is_a_change() -> None:
     def table(verdict: str | None, rows: int) -> dict[str, Any]:
         against = {"difference": 1.0, "verdict": verdict} if verdict else None
@@ -156,7 +175,6 @@ def test_a_verdict_that_moved_is_a_change() -> None:
     assert told(table("worse", 20), table("inconclusive", 27)) == [
         "verdict: worse among 20 rows before, inconclusive among 27 rows now"
     ]
-    assert told(table("unknown", 2), table("inconclusive", 3)) == []  # v3's word
     assert told(table(None, 2), table("better", 2)) == [
         "verdict: not tested among 2 rows before, better among 2 rows now"
     ]
