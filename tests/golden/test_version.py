@@ -17,7 +17,7 @@ from recomputed_scores import answer, answer_sts, arrays_of
 TRAINED_HERE = ("--setting", "unsupervised,none", "--backbone", "builtin")
 OF_A_DIFFERENCE = ("difference", "se", "ci_low", "ci_high", "ci_level", "equal_within")
 # suites whose scores follow from predictions, without a draw
-SCORED = ("sts", "transfer", "clustering")
+SCORED = ("sts", "transfer", "clustering", "fewshot")
 
 
 def test_each_row_of_the_first_table_comes_out_again() -> None:
@@ -40,7 +40,7 @@ def test_each_verdict_comes_out_again() -> None:
     of_one_setting = compared(str(NEWEST / "runs"), *TRAINED_HERE)
     unsupervised = [one for one in of_one_setting if one["setting"] == "unsupervised"]
     with_verdicts = [one for one in unsupervised if judged(one)]
-    assert {"sts", "transfer", "clustering", "cxc"} == {one["suite"] for one in with_verdicts}
+    assert {"sts", "transfer", "clustering", "cxc"} <= {one["suite"] for one in with_verdicts}
     for table in with_verdicts:
         assert_comes_out_again(table)
 

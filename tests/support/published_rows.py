@@ -17,8 +17,8 @@ VERSION = f"leaderboards/{NEWEST.name}"
 
 
 def compared(runs: str, *options: str) -> list[dict[str, Any]]:
-    """Return the tables of those runs with simcse as baseline, as the command prints them."""
-    words = ["compare", "--runs", runs, "--baseline", "simcse", "--format", "json", *options]
+    """Return the tables of those runs as the command prints them."""
+    words = ["compare", "--runs", runs, "--format", "json", *options]
     done = subprocess.run(
         [sys.executable, "-m", "bench", *words],
         cwd=ROOT,

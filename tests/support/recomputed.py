@@ -131,23 +131,26 @@ def trained_on(version: Path, run: str) -> str | None:
 
 
 def judged_rows(version: Path, table: dict[str, Any]) -> tuple[int, list[int]]:
-    """Return the places of the baseline and of the rows that are judged: those of the first
-    question that a run's plan has, else those that train or fit something.
+    """Return the places of the baseline and of the rows that are judged: those of the table's
+    question, else those that train or fit something.
     """
     rows = table["rows"]
-    names = ["+".join(filter(None, [row["method"], row["variant"]])) for row in rows]
-    asked = []
-    for row in rows:
-        for run in row["runs"]:
-            question = question_of(version / "runs" / run / "plan.toml")
-            if question and table["suite"] in question["suite"]:
-                asked.append((record_of(version, run)["provenance"]["created"], question))
-    if asked:
-        _, question = min(asked, key=lambda one: one[0])
-        base = names.index(question["baseline"])
-        return base, [i for i, name in enumerate(names) if name in question["rows"]]
-    base = baseline_among(rows, [len(row["runs"]) for row in rows])
     firsts = [record_of(version, row["runs"][0]) for row in rows]
+    asked = [
+        any(question_of(version, run).get("text") == table["question"] for run in row["runs"])
+        for row in rows
+    ]
+    if table["question"]:
+        question = question_of(version, rows[asked.index(True)]["runs"][0])
+        places: dict[str, int] = {}
+        for i, row in enumerate(rows):
+            name = "+".join(filter(None, [row["method"], row["variant"]]))
+            # another question's row of this name stands in for one that was not run for this
+            if not is_start(firsts[i]) and (asked[i] or name not in places):
+                places[name] = i
+        planned = [places[name] for name in question["rows"] if name in places]
+        return places[question["baseline"]], planned
+    base = baseline_among(rows, [len(row["runs"]) for row in rows])
     fitted = [
         i
         for i, record in enumerate(firsts)
@@ -187,12 +190,13 @@ def starts_of_rows(version: Path, table: dict[str, Any]) -> dict[int, list[int]]
     return found
 
 
-def question_of(plan: Path) -> dict[str, Any] | None:
-    """Return the question of a run's plan if it names rows."""
+def question_of(version: Path, run: str) -> dict[str, Any]:
+    """Return the question of a run's plan if it names rows, else nothing."""
+    plan = version / "runs" / run / "plan.toml"
     if not plan.is_file():
-        return None
+        return {}
     question: Any = tomllib.loads(plan.read_text(encoding="utf-8")).get("question")
-    return question if isinstance(question, dict) and question.get("rows") else None
+    return question if isinstance(question, dict) and question.get("rows") else {}
 
 
 def seed_by_seed(

@@ -186,6 +186,17 @@ def answer_clustering(arrays: dict[str, np.ndarray], task: str) -> Answer:
     return Answer(np.array(values), np.mean(moved, axis=0), weight_N, _alone(len(gold_N)))
 
 
+def answer_fewshot(arrays: dict[str, np.ndarray], task: str) -> Answer:
+    """Accuracy for each of ten draws, over the items that the draw did not take as examples."""
+    asked_NQ = arrays["prediction"] >= 0
+    right_NQ = (arrays["prediction"] == arrays["gold"][:, None]) & asked_NQ
+    asked_Q = asked_NQ.sum(axis=0)
+    share_Q = right_NQ.sum(axis=0) / asked_Q
+    moved_NQ = 100 * (right_NQ - share_Q * asked_NQ) / asked_Q
+    items = len(asked_NQ)
+    return Answer(100 * share_Q, moved_NQ.mean(axis=1), np.full(items, 1 / items), _alone(items))
+
+
 def _alone(items: int) -> np.ndarray:
     return np.repeat(np.arange(items)[:, None], 2, axis=1)
 
@@ -202,5 +213,6 @@ def answer(version: Path, run: str, suite: str, protocol: str, task: str) -> Ans
         "sts": answer_sts,
         "transfer": answer_transfer,
         "clustering": answer_clustering,
+        "fewshot": answer_fewshot,
     }
     return by_suite[suite](arrays, task)

@@ -8,14 +8,9 @@ from __future__ import annotations
 import hashlib
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-if TYPE_CHECKING:
-    pass
-
 
 BLOCK = 4096  # test rows that are held in float64 at once
 
