@@ -194,17 +194,6 @@ def device_name(device: str) -> str:
     return f"{device}: {model}, {os.cpu_count()} cores"
 
 
-def gpu_uuid(device: str) -> str:
-    """Return a GPU's id as NVML spells it: "cuda:0" depends on CUDA_VISIBLE_DEVICES."""
-    import torch
-
-    properties: Any = torch.cuda.get_device_properties(device)
-    uuid = str(getattr(properties, "uuid", ""))
-    if uuid.startswith(("GPU-", "MIG-")):
-        return uuid
-    return f"GPU-{uuid}"
-
-
 def device_line(device: str, precision: str) -> str:
     """Return the first line of a run: "device NVIDIA H100 80GB HBM3, precision bf16"."""
     return f"device {device_name(device)}, precision {precision}"
