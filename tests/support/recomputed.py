@@ -136,12 +136,10 @@ def judged_rows(version: Path, table: dict[str, Any]) -> tuple[int, list[int]]:
     """
     rows = table["rows"]
     firsts = [record_of(version, row["runs"][0]) for row in rows]
-    asked = [
-        any(question_of(version, run).get("text") == table["question"] for run in row["runs"])
-        for row in rows
-    ]
-    if table["question"]:
-        question = question_of(version, rows[asked.index(True)]["runs"][0])
+    questions = [question_of_row(version, table, row) for row in rows]
+    asked = list(map(bool, questions))
+    if any(asked):
+        question = questions[asked.index(True)]
         places: dict[str, int] = {}
         for i, row in enumerate(rows):
             name = "+".join(filter(None, [row["method"], row["variant"]]))
@@ -190,13 +188,19 @@ def starts_of_rows(version: Path, table: dict[str, Any]) -> dict[int, list[int]]
     return found
 
 
-def question_of(version: Path, run: str) -> dict[str, Any]:
-    """Return the question of a run's plan if it names rows, else nothing."""
-    plan = version / "runs" / run / "plan.toml"
-    if not plan.is_file():
-        return {}
-    question: Any = tomllib.loads(plan.read_text(encoding="utf-8")).get("question")
-    return question if isinstance(question, dict) and question.get("rows") else {}
+def question_of_row(version: Path, table: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+    """Return the table's question from the plan of one of the row's runs; {} if none has it."""
+    for run in row["runs"]:
+        plan = version / "runs" / run / "plan.toml"
+        if not plan.is_file():
+            continue
+        question: Any = tomllib.loads(plan.read_text(encoding="utf-8")).get("question")
+        if not isinstance(question, dict) or not question.get("rows"):
+            continue
+        here = table["suite"] in question.get("suite", [table["suite"]])
+        if here and question.get("text", "") == table["question"]:
+            return question
+    return {}
 
 
 def seed_by_seed(
