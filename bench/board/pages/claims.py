@@ -15,7 +15,9 @@ from bench.board.pages.gain_sizes import seeds_words
 from bench.board.pages.links import minus
 from bench.compare.claims import JudgedClaim
 from bench.compare.formatting import with_interval
-from bench.compare.words.names import row_name, table_name
+from bench.compare.statistics.table import Table
+from bench.compare.words.finding import main_table
+from bench.compare.words.names import budget_words, row_name, setting_words, suite_name
 from bench.papers import AVERAGE
 from bench.papers.names import printed_backbone, printed_name
 
@@ -124,11 +126,7 @@ def _line(board: Board, same: Sequence[JudgedClaim]) -> ClaimLine:
     pair = where = here = ""
     if first.row is not None and first.baseline is not None and first.table is not None:
         pair = f"{row_name(first.row, first.table)} against {row_name(first.baseline, first.table)}"
-        where = ", ".join(table_name(first.table).split(", ")[:2])
-        if first.claim.task != AVERAGE:
-            where += f", {first.claim.task}"
-        if first.claim.task in first.table.falling:
-            where += " (lower is better)"
+        where = _where(board, first, first.table)
     if first.difference is not None:
         here = with_interval(first.difference, first.low, first.high, _decimals(first))
     return ClaimLine(
@@ -141,6 +139,19 @@ def _line(board: Board, same: Sequence[JudgedClaim]) -> ClaimLine:
         verdict=first.verdict or f"not tested: {first.why_not}",
         seeds=_seeds(board, first),
     )
+
+
+def _where(board: Board, judged: JudgedClaim, table: Table) -> str:
+    """Write where a claim is tested: suite, setting, the length if it is not the main table's, and
+    the task if it is not the average."""
+    words = [suite_name(table.suite), setting_words(table.setting)]
+    main = main_table([shown.table for shown in board.tables])
+    if main is not None and table.length != main.length:
+        words.append(budget_words(table.length))
+    task = judged.claim.task
+    if task != AVERAGE:
+        words.append(f"{task} (lower is better)" if task in table.falling else task)
+    return ", ".join(words)
 
 
 def _decimals(judged: JudgedClaim) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from compared_runs import runs_in
-from made_runs import made_runs
+from made_runs import made_run, made_runs
 from scipy import stats
 
 from bench.base.markup import as_markdown
@@ -42,6 +42,27 @@ def test_a_claimed_gain_names_its_backbone_and_the_row_that_tests_it(board: Boar
     assert f"{row.cells[-1].against.difference:.2f}".lstrip("-") in line
     assert not any("diffcse" in one.lower() for one in lines)
     assert "diffcse" in as_markdown(claims.untested).lower(), "no row here"
+
+
+def test_a_claim_that_rows_of_another_length_test_says_so(tmp_path: Path) -> None:
+    records = []
+    for budget, methods in (("1000steps", ("simcse", "promcse")), ("100steps", ("simcse", "ct"))):
+        for seed in (1, 2, 3):
+            for method in methods:
+                recipe = {"budget": budget}
+                records.append(made_run(tmp_path, method, seed, recipe=recipe))
+    for seed in (1, 2, 3):
+        records.append(made_run(tmp_path, "conpvp", seed, recipe={"budget": "100steps"}))
+    board = build_board(
+        runs_in(tmp_path, records), version="v1", title="Test", main_budget="1000steps"
+    )
+    claims = claims_grids(board)
+    assert claims is not None
+    places = {row[0].text: row[3].text for row in claims.tested.rows if "STS" in row[3].text}
+    assert places == {
+        "PromCSE": "STS, unsupervised",
+        "ConPVP": "STS, unsupervised, 100 steps",
+    }
 
 
 def test_a_method_s_page_begins_with_the_claims_about_it(board: Board) -> None:
