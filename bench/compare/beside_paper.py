@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bench.base.errors import BenchError
 from bench.base.text import list_names, seed_ranges
 from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows
+from bench.compare.statistics.rows import group_rows, is_start
+from bench.compare.statistics.table import FEWEST_SEEDS
 from bench.papers import (
     PaperPart,
     PrintedRow,
@@ -40,19 +41,21 @@ class RowBeside:
 
     @property
     def ours(self) -> str:
-        """Our runs in words: "promcse on builtin, seeds 42-44"; "" without any."""
+        """Our runs in words: "promcse on builtin, 1,000 steps, seeds 42-44"; "" without any."""
         if not self.records:
             return ""
         first = self.records[0]
         seeds = seed_ranges(one.seed for one in self.records if one.seed is not None)
         text = f"{first.method_name} on {first.backbone_name}"
+        if _steps(first):
+            text += f", {_steps(first):,} steps"
         return f"{text}, seeds {seeds}" if seeds else text
 
 
 def rows_beside(part: PaperPart, runs: Sequence[Run]) -> list[RowBeside]:
     """Return each row of a printed table with our finished runs of it.
 
-    Of several recipes the one with most seeds counts. Raises BenchError if the part prints no
+    Of several recipes one counts, see :func:`beside_rows`. Raises BenchError if the part prints no
     scores, or if no run makes a row of it again.
     """
     printed = rows(results(paper=part.paper, table=part.short))
@@ -61,7 +64,8 @@ def rows_beside(part: PaperPart, runs: Sequence[Run]) -> list[RowBeside]:
             f"--paper {part.name}: it shows {part.shows}, and has no score",
             f"bench papers {part.name}",
         )
-    beside = beside_rows(printed, _by_recipe(runs))
+    finished = [run.record for run in runs if run.record.status == "finished"]
+    beside = beside_rows(printed, [row.runs for row in group_rows(finished)])
     if not any(row.is_scored for row in beside):
         methods = list_names(dict.fromkeys(run.record.method for run in runs), most=10)
         raise BenchError(
@@ -75,16 +79,21 @@ def rows_beside(part: PaperPart, runs: Sequence[Run]) -> list[RowBeside]:
 def beside_rows(
     printed: Sequence[PrintedRow], groups: Iterable[Sequence[RunRecord]]
 ) -> list[RowBeside]:
-    """Return each printed row with our runs of it. ``groups``: runs that differ only in the seed;
-    of several groups the one of most seeds counts, and the first of equals."""
+    """Return each printed row with our runs of it. ``groups``: runs that differ only in the seed.
+
+    Of several groups the longest training counts that has enough seeds for a test, or else of any;
+    of equally long ones that of most seeds. An untrained start is no run of a printed row.
+    """
     ours: dict[PrintedRow, Sequence[RunRecord]] = {}
     for records in groups:
         first = records[0]
+        if is_start(first):
+            continue
         recipe = {key: value.value for key, value in first.recipe.items()}
         terms = RunTerms(first.method, first.setting, first.backbone, first.variant, recipe)
         changed = {key for key, value in first.recipe.items() if is_given_by_user(value.source)}
         for row in rows_of_run(printed, terms, changed):
-            if len(records) > len(ours.get(row, ())):
+            if row not in ours or _weight(records) > _weight(ours[row]):
                 ours[row] = records
     pairs = []
     for row in printed:
@@ -96,20 +105,13 @@ def beside_rows(
     ]
 
 
-def _by_recipe(runs: Sequence[Run]) -> list[list[RunRecord]]:
-    """Return the records of finished runs, those together that differ only in the seed."""
-    groups: dict[str, list[RunRecord]] = {}
-    for run in runs:
-        if run.record.status == "finished":
-            groups.setdefault(_recipe_key(run.record), []).append(run.record)
-    return list(groups.values())
+def _weight(records: Sequence[RunRecord]) -> tuple[bool, int, int]:
+    return len(records) >= FEWEST_SEEDS, _steps(records[0]), len(records)
 
 
-def _recipe_key(record: RunRecord) -> str:
-    """Return what runs that differ only in the seed share."""
-    values = {key: value.value for key, value in record.recipe.items()}
-    place = (record.method, record.variant, record.setting, record.backbone)
-    return json.dumps([place, values], sort_keys=True, default=str)
+def _steps(record: RunRecord) -> int:
+    """Return how many steps a run was trained; 0 if nothing was trained."""
+    return 0 if record.training is None else record.training.steps
 
 
 def _not_meant(record: RunRecord, row: PrintedRow) -> str:
