@@ -19,6 +19,9 @@ from bench.records.record import RunRecord
 OF_MACHINE = [column for column in COSTS if column.of_machine]
 MEASURED = {name for column in OF_MACHINE for name in column.numbers}
 """Costs that depend on the machine."""
+SAME_WORK = 1.5
+"""Seeds of one row do the same work. If one took this many times as long as another, times say more
+of what else ran on the machine than of the method."""
 PROTOCOLS = {"cxc": "cxc-promcse/1"}
 """The protocol of a suite with several that its papers print."""
 
@@ -33,7 +36,7 @@ class BoardTable:
     table: Table
     # how checkpoints were chosen: "best on STS-B dev, scored every 125 steps"
     selection: str
-    # the machine that times and memory refer to; "" if there are none
+    # the machine that times and memory refer to, or why they are left out; "" if there are none
     cost_note: str = ""
 
 
@@ -86,19 +89,35 @@ def _selection(table: Table, records: Mapping[str, RunRecord]) -> str:
 
 
 def with_comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> tuple[Table, str]:
-    """Keep times and memory only if one machine and version of bench made all of them.
+    """Keep times and memory only if one machine and version of bench made all of them, and seeds of
+    one row took about as long.
 
-    Returns the table and a note that names the machine ("" without times). Numbers of trained
-    parameters are always kept.
+    Returns the table and a note that names the machine, or says why times are left out; "" without
+    times. Numbers of trained parameters are always kept.
     """
     machines: set[str | None] = set()
+    slowest = 1.0
     for row in table.rows:
         if row.cost and any(row.cost.get(name) is not None for name in MEASURED):
-            machines |= {machine_of(records[run]) for run in row.runs}
+            runs = [records[run] for run in row.runs]
+            machines |= {machine_of(run) for run in runs}
+            slowest = max(slowest, _slowest(runs))
     machine = next(iter(machines), None)
-    if len(machines) == 1 and machine:
+    if len(machines) == 1 and machine and slowest <= SAME_WORK:
         return table, f"Time and memory: {machine}."
-    return replace(table, rows=tuple(map(_without_measured, table.rows))), ""
+    note = ""
+    if slowest > SAME_WORK:
+        note = (
+            f"Times are left out: of two seeds of one row, one took {slowest:.1f} times as long, "
+            "so other work ran on the machine."
+        )
+    return replace(table, rows=tuple(map(_without_measured, table.rows))), note
+
+
+def _slowest(runs: Sequence[RunRecord]) -> float:
+    """Return how many times as long as the fastest run the slowest one trained; 1 without times."""
+    seconds = [run.cost.train_seconds for run in runs if run.cost.train_seconds]
+    return max(seconds) / min(seconds) if seconds else 1.0
 
 
 def _without_measured(row: Row) -> Row:

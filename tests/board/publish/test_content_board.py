@@ -186,6 +186,20 @@ def test_times_of_two_machines_or_versions_are_in_no_table(other: RunRecord) -> 
         assert one.cost_note == ("Time and memory: cpu: A, bench 0.1.0." if is_shown else "")
 
 
+def test_times_are_left_out_if_seeds_of_a_row_took_unlike_long() -> None:
+    """The same work took twice as long beside another process; that is no cost of the method."""
+    alike = [on("cpu: A"), on("cpu: A", method="promcse")]
+    slow = on("cpu: A", seed=2)
+    assert slow.cost.train_seconds is not None
+    slow = structs.replace(
+        slow, cost=structs.replace(slow.cost, train_seconds=2 * slow.cost.train_seconds)
+    )
+    one = only(board_of_records([*alike, slow]))
+    assert all(row.cost and row.cost["train_seconds"] is None for row in one.table.rows)
+    assert all(row.cost and row.cost["trainable_parameters"] for row in one.table.rows)
+    assert one.cost_note.startswith("Times are left out: of two seeds of one row, one took 2.0")
+
+
 def test_tables_come_in_blocks_and_have_addresses_of_their_own() -> None:
     raw = tuple(structs.replace(score, protocol=RAW_PROTOCOL) for score in sts_scores(60))
     records = [
