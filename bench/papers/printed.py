@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import stdev
 
-from bench.base.text import with_variant
+from bench.papers.names import printed_name
 from bench.papers.reading import read_every, read_scores
 
 WHOLE, WEIGHTED = "senteval-all/1", "senteval-wmean/1"
@@ -230,7 +230,8 @@ class PrintedGain:
 
     @property
     def label(self) -> str:
-        return with_variant(self.first.method, self.first.variant)
+        """The method as papers write it: "SimCSE+EH"."""
+        return printed_name(self.first.method, self.first.variant)
 
 
 BASE = "simcse"

@@ -23,6 +23,7 @@ from bench.papers import (
     printed_gains,
     reported_sd,
 )
+from bench.papers.names import printed_backbone
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,13 +82,13 @@ def paper_gains(group: Group) -> Figure | None:
         first = gain.first
         name = gain.label
         if count[name] > 1:
-            name += f", {first.backbone.removesuffix('-uncased')}"
+            name += f", {printed_backbone(first.backbone)}"
         rows.append((name, gain.gain, (), gain.gain > line))
         data.append(
             (
                 gain.label,
                 f"{first.paper}:{first.table}",
-                f"{first.setting}, {first.backbone}",
+                f"{first.setting}, {printed_backbone(first.backbone)}",
                 *rounded(gain.base, gain.gain, line),
             )
         )
