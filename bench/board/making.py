@@ -27,8 +27,8 @@ TESTED = (
 )
 NOT_COMPARABLE = (
     "Numbers with another protocol, setting or backbone are in another table. A table shows times "
-    "and memory only if one machine and one version of bench measured all of them. A note names "
-    "rows of one table that differ in data, libraries or code."
+    "and memory only if one machine and one version of bench measured all of them, and seeds of a "
+    "row took about as long. A note names rows of one table that differ in data, libraries or code."
 )
 MISSING = (
     "A cell that was not scored is empty, and so is the average of its row. Failed, interrupted, "
