@@ -28,7 +28,7 @@ from msgspec.structs import replace as replace_config
 
 from bench.base.errors import BenchError, UnknownName
 from bench.base.files import write_or_fail
-from bench.base.text import list_names, with_variant
+from bench.base.text import with_variant
 from bench.method.config import KINDS, OPTIONS, RunConfig, split_variant
 from bench.method.recipe_files import read_custom
 from bench.records.question import Question
@@ -143,15 +143,12 @@ class Plan:
     def of_methods(self, wanted: Sequence[str]) -> Plan:
         """Return the plan with the runs of these methods, see :func:`of_methods`.
 
-        Raises BenchError, which names the file, if the plan has no run of one of them.
+        Raises UnknownName if the plan has no run of one of them.
         """
         planned = dict.fromkeys(name for config in self.runs for name in config.methods)
         for name in wanted:
             if not any(_is_wanted(method, [name]) for method in planned):
-                raise BenchError(
-                    f"--plan {self.file}: no run of {name}; it has {list_names(planned, most=20)}",
-                    f"copy the file and write {name} into its methods",
-                )
+                raise UnknownName("method", name, planned, f"of --plan {self.file}")
         runs = [of_methods(config, wanted) for config in self.runs]
         return replace(self, runs=tuple(config for config in runs if config.methods))
 
