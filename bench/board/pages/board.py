@@ -35,6 +35,7 @@ from bench.compare.words.finding import find, main_table, table_finding, verdict
 from bench.compare.words.legend import HOW_TO_READ, legend, legend_line
 from bench.compare.words.names import (
     SEVERAL,
+    budget_words,
     level_words,
     method_title,
     row_details,
@@ -174,6 +175,8 @@ def switches(tables: Sequence[BoardTable]) -> dict[str, dict[str, tuple[str, str
             "backbone": (table.backbone or SEVERAL, table.backbone or SEVERAL),
             "suite": (table.suite, table.suite),
         }
+        if table.length:  # of a setting and backbone with several
+            values["length"] = table.length, budget_words(table.length)
         for key, (value, text) in values.items():
             values_of.setdefault(key, {}).setdefault(make_visible(value), (text, shown.anchor))
     return {key: options for key, options in values_of.items() if len(options) > 1}

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from board_page import ROWS, choose, column, current, header, methods, sort_by
 from browser import address, visit
+from made_runs import made_run
 from playwright.sync_api import Browser, Page, expect
+from published import publish
 
 pytestmark = pytest.mark.nightly  # each of them drives a browser
 
@@ -95,3 +97,24 @@ def test_counts_of_the_options_add_up(page: Page, key: str) -> None:
         counts[str(link.get_attribute("data-value"))] = int(text or 0)
     together = counts.pop("all" if "all" in counts else "")
     assert together == sum(counts.values()) > 0
+
+
+def test_tables_of_another_length_are_shown_when_it_is_chosen(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    for budget, methods_of in (
+        ("1000steps", ["simcse", "promcse"]),
+        ("100steps", ["simcse", "ct"]),
+    ):
+        for method in methods_of:
+            for seed in (1, 2, 3):
+                made_run(tmp_path / "runs", method, seed, recipe={"budget": budget})
+    version = publish(tmp_path / "runs", tmp_path / "out", "--main-budget", "1000steps")
+    with visit(chromium, address(version / "index.html")) as one:
+        assert current(one.page, "length") == "1000steps"
+        shown = one.page.locator("section.scores:visible h2")
+        assert [text.split(" steps")[0][-5:] for text in shown.all_inner_texts()] == ["1,000"]
+        choose(one.page, "length", "100steps")
+        assert [text.split(" steps")[0][-4:] for text in shown.all_inner_texts()] == [" 100"]
+        assert "CT" in methods(one.page)
+        assert one.troubles == []

@@ -93,7 +93,7 @@
 
   // --- the state, and the address that holds it ---
 
-  const TABLE = ["setting", "backbone", "suite"]; // choices of tables
+  const TABLE = ["setting", "backbone", "suite", "length"]; // choices of tables
   const ROW = ["family", "trains"]; // choices of rows
   const defaults = { ...Object.fromEntries(TABLE.map((key) => [key, tables[0]?.[key] ?? ""])), text: "all", family: "", trains: "", q: "", sort: "", cell: "" };
   const lists = Object.fromEntries([...document.querySelectorAll("[data-key]")].map((list) => [list.dataset.key, list]));
