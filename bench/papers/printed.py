@@ -8,14 +8,12 @@ else: ``source`` names the other paper.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import stdev
 
-from bench.papers.names import printed_name
 from bench.papers.reading import read_every, read_scores
 
 WHOLE, WEIGHTED = "senteval-all/1", "senteval-wmean/1"
@@ -212,28 +210,6 @@ def line_of(cell: ReferenceResult) -> tuple[str, ...]:
     )
 
 
-@dataclass(frozen=True)
-class PrintedGain:
-    """A method's STS average, and the average of SimCSE as the same paper ran it itself.
-
-    Both are in the same setting and on the same backbone.
-    """
-
-    # the method's average
-    first: ReferenceResult
-    # SimCSE's
-    base: float
-
-    @property
-    def gain(self) -> float:
-        return self.first.value - self.base
-
-    @property
-    def label(self) -> str:
-        """The method as papers write it: "SimCSE+EH"."""
-        return printed_name(self.first.method, self.first.variant)
-
-
 BASE = "simcse"
 """The method over which later papers print their gains, and its own paper."""
 
@@ -252,14 +228,6 @@ and in code and hardware, too."""
 def reported_sd() -> float:
     """Return the standard deviation of ``REPORTED``, in points."""
     return stdev(REPORTED.values())
-
-
-def noise_of_single_runs(sd: float) -> float:
-    """Return the difference below which two single runs of one method stay in 95 of 100 pairs.
-
-    ``sd``: the standard deviation of single runs, in points.
-    """
-    return 1.96 * math.sqrt(2) * sd
 
 
 def claimed_gain(
@@ -291,39 +259,6 @@ def claimed_gain(
     first = found[0]
     base = bases[first.paper if first.paper in bases else BASE]
     return round(first.value - base, 2), first
-
-
-def printed_gains() -> list[PrintedGain]:
-    """Return gains of single runs over single runs, the largest first.
-
-    SimCSE's own paper is left out, because SimCSE is its new method. A number that two tables of a
-    paper print of one run counts once.
-    """
-    averages = [average for average in _own_averages() if average.paper != BASE]
-    bases = {}
-    for average in averages:
-        if _is_base(average):
-            bases[average.paper, average.setting, average.backbone] = average.value
-    gains: dict[tuple[object, ...], PrintedGain] = {}
-    for average in averages:
-        world = (average.paper, average.setting, average.backbone)
-        if world in bases and not _is_base(average):
-            key = (*world, average.method, average.value)
-            gains.setdefault(key, PrintedGain(average, bases[world]))
-    return sorted(gains.values(), key=lambda gain: -gain.gain)
-
-
-def _own_averages() -> list[ReferenceResult]:
-    """Return the STS averages of single runs that papers did themselves."""
-    found = []
-    for row in rows(results(metric="spearman")):
-        average = row.average
-        if average is None or row.first.protocol != WHOLE or not average.own_result:
-            continue
-        # "" may be one run
-        if average.runs in ("one run", ""):
-            found.append(average)
-    return found
 
 
 def _is_base(result: ReferenceResult) -> bool:

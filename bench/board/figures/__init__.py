@@ -23,7 +23,7 @@ from bench.board.figures.lines import (
     write_figures,
 )
 from bench.board.figures.points import geometry, quality_against_cost, shift
-from bench.board.figures.rows import few_shot, gains, paper_gains
+from bench.board.figures.rows import few_shot, gains
 from bench.board.figures.sheet import Figure, missing_library
 
 __all__ = ["Figure", "board_figures", "missing_library", "write_figures"]
@@ -31,9 +31,8 @@ __all__ = ["Figure", "board_figures", "missing_library", "write_figures"]
 
 def board_figures(board: Board) -> list[Figure]:
     """Make the figures of a version, group by group, each with a name that no other has."""
-    groups = table_groups(board)
-    made = [paper_gains(group) for group in groups[:1]]
-    for group in groups:
+    made: list[Figure | None] = []
+    for group in table_groups(board):
         made += [
             gains(group),
             quality_against_cost(group, "cost"),

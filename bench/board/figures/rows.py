@@ -1,34 +1,21 @@
-"""Figures in which a method is a row: published gains beside the noise of seeds, gains
-over the baseline, few labelled examples."""
+"""Figures in which a method is a row: gains over the baseline, few labelled examples."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from bench.base.text import list_names
 from bench.board.figures.groups import Group
 from bench.board.figures.sheet import ACCENT, QUIET, DataRow, Figure, draw_mark, rounded
 from bench.compare.formatting import signed_number
 from bench.compare.statistics.table import BETTER, WORSE, Against
 from bench.compare.words.names import baseline_name, column_name
-from bench.papers import (
-    BASE,
-    REPORTED,
-    noise_of_single_runs,
-    printed_gains,
-    reported_sd,
-)
-from bench.papers.names import printed_backbone
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NOISE_TITLE = "Published gains, and the noise of single runs"
 FAR = 20
 """Points of a gain that is not drawn to scale: one outlier would squeeze all others."""
 MOST_GAINS = 40
@@ -64,55 +51,6 @@ def draw_rows(axes: Axes, rows: FigureRows, across: str, gains_over: float | Non
     axes.grid(axis="y", visible=False)
     axes.locator_params(axis="x", nbins=6)
     axes.set_xlabel(across)
-
-
-def paper_gains(group: Group) -> Figure | None:
-    """Draw the gains that papers report over SimCSE against the noise of single runs; None if the
-    group has no row of simcse on STS."""
-    if not any(point.row.method == BASE for point in group.points("sts")):
-        return None
-    printed = printed_gains()
-    sd = reported_sd()
-    line = noise_of_single_runs(sd)
-    above = sum(gain.gain > line for gain in printed)
-    count = Counter(gain.label for gain in printed)
-    rows = []
-    data: list[DataRow] = []
-    for gain in printed:
-        first = gain.first
-        name = gain.label
-        if count[name] > 1:
-            name += f", {printed_backbone(first.backbone)}"
-        rows.append((name, gain.gain, (), gain.gain > line))
-        data.append(
-            (
-                gain.label,
-                f"{first.paper}:{first.table}",
-                f"{first.setting}, {printed_backbone(first.backbone)}",
-                *rounded(gain.base, gain.gain, line),
-            )
-        )
-    reports = [f"{value:.2f} by {source}" for source, value in REPORTED.items()]
-    figure = group.figure(
-        "printed-gains",
-        NOISE_TITLE,
-        f"{above} of {len(printed)} published gains over SimCSE are above the line of noise, "
-        f"{line:.1f} points. Two single runs of the same method differ by less in 95 of 100 pairs, "
-        f"if runs spread like {len(REPORTED)} published averages of unsupervised SimCSE on "
-        f"BERT-base ({list_names(reports, len(reports))}). Their SD is {sd:.2f}, with other "
-        "people's code and hardware in it; the line is 1.96 × √2 × SD. Gains are on the STS "
-        "average, where the paper ran SimCSE itself in the same setting and on the same backbone. "
-        "Each is of single runs, or the paper does not say how many. Other backbones and settings "
-        "have the same line, because no such averages of theirs are published.",
-        data,
-        plot=partial(draw_rows, rows=rows, across="points of the STS average", gains_over=line),
-        height=sheet_height(rows),
-        header=("method", "paper:table", "setting, backbone", "SimCSE", "gain", "line"),
-    )
-    if figure is None:
-        return None
-    # the data are the papers' own, of other backbones than the group's
-    return replace(figure, title=NOISE_TITLE)
 
 
 def gains(group: Group) -> Figure | None:

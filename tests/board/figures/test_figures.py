@@ -21,7 +21,6 @@ from bench.board.figures import board_figures
 NS = "{http://www.w3.org/2000/svg}"
 DRAWN = ["svg", "g", "path", "text", "use", "defs", "style", "clipPath", "rect", "tspan"]
 KINDS = [
-    "printed-gains",
     "gains",
     "cost",
     "shift",

@@ -1,16 +1,12 @@
-"""The figures of gains show the numbers of the table and of the papers."""
+"""The figures of gains show the numbers of the table."""
 
 from __future__ import annotations
-
-import math
-from statistics import stdev
 
 import pytest
 from drawn_figures import SEEDS, Drawn, bars, close, marks
 
 from bench.board.figures.rows import FAR
 from bench.board.figures.sheet import ACCENT
-from bench.papers import printed_gains
 
 
 def test_gains_are_those_of_the_table(made: Drawn) -> None:
@@ -31,24 +27,3 @@ def test_gains_are_those_of_the_table(made: Drawn) -> None:
     decided = [(row[1], i) for i, row in near if row[5] in ("better", "worse")]
     close(marks(axes, ACCENT), decided)
     close(bars(axes), [[row[2], row[3], i, i] for i, row in near])
-
-
-def test_the_line_of_printed_gains(made: Drawn) -> None:
-    """It shows the spread of five reports of one method by different parties, not the spread of
-    this board's backbone.
-    """
-    line = 1.96 * math.sqrt(2) * stdev([76.25, 75.68, 73.47, 74.84, 75.99])
-    (axes,), printed = made.axes("printed-gains"), printed_gains()
-    assert len(printed) == 15
-    assert [row[4] for row in made.figures["printed-gains"].data] == pytest.approx(
-        [one.gain for one in printed], abs=1e-4
-    )
-    assert {row[5] for row in made.figures["printed-gains"].data} == {round(line, 4)}
-    close(marks(axes), [(one.gain, i) for i, one in enumerate(printed)])
-    assert marks(axes, ACCENT) == [], "none of them is above it"
-    assert max(one.gain for one in printed) < line < 3.2
-    caption = made.figures["printed-gains"].caption
-    assert caption.startswith("0 of 15 published gains over SimCSE are above the line")
-    assert axes.lines[-1].get_xdata()[0] == pytest.approx(line)
-    names = [text.get_text() for text in axes.get_yticklabels()]
-    assert len(set(names)) == 15, "the backbone tells points of one name apart"
