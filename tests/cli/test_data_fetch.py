@@ -7,12 +7,9 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 import tarfile
 import zipfile
 from dataclasses import replace
@@ -24,8 +21,6 @@ from commands import argv, bench, error_line
 from hub import StandInHub, send_requests_to
 
 from bench.data.sets import DataFolder, Form, all_sources, data_set
-
-HERE = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -152,19 +147,14 @@ def test_word_vectors_are_fetched_by_the_name_that_the_recipe_has(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", ["nothing", "file", "empty"])
+@pytest.mark.parametrize("place", ["nothing", "empty"])
 def test_data_that_is_not_there_opens_no_connection(
     hub: StandInHub, no_network: list[object], cache: Path, tmp_path: Path, place: str
 ) -> None:
     """Neither for the sets, nor for the corpus, nor for a backbone that is not here."""
-    (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
     folder, runs = tmp_path / place, tmp_path / "runs"
-    said = {
-        "nothing": "does not exist",
-        "file": "or is not a folder",
-        "empty": "nor are 6 other sets",
-    }
+    said = {"nothing": "does not exist", "empty": "nor are 6 other sets"}
     for what in ("promcse --backbone roberta-large", "cls --backbone builtin"):
         command = (*argv(f"run --method {what} --runs"), runs)
         for done in (bench(*command, "--data", folder), bench(*command, BENCH_DATA=str(folder))):
@@ -216,45 +206,3 @@ def test_without_a_network_that_is_one_line_at_once(
         assert "cannot be reached (Connection refused)" in line
         assert str(cache / "data") in done.stderr.splitlines()[1]
         assert not (tmp_path / "runs").exists() and not (cache / "data").exists()
-
-
-NO_SOCKETS = """
-import socket, sys
-class Refused(socket.socket):
-    def __init__(self, *arguments, **more):
-        raise SystemExit("a socket was opened")
-socket.socket = socket.SocketType = Refused
-socket.create_connection = socket.getaddrinfo = lambda *a, **k: sys.exit("a connection was tried")
-from bench.cli import main
-main(sys.argv[1:])
-"""
-
-
-def without_sockets(line: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
-    """``bench`` in a process of its own, in which the first socket ends it."""
-    without = ("HF_HUB_OFFLINE", "HF_ENDPOINT", "BENCH_DATA")
-    env = {key: value for key, value in os.environ.items() if key not in without}
-    env |= {"BENCH_CACHE": str(tmp_path / "cache"), "HF_HOME": str(tmp_path / "hf")}
-    given = [sys.executable, "-c", NO_SOCKETS, *argv(line)]
-    env |= {"PYTHONPATH": str(HERE)}
-    return subprocess.run(given, capture_output=True, text=True, timeout=240, env=env, cwd=tmp_path)
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-def test_an_offline_run_opens_no_socket(tmp_path: Path) -> None:
-    """Trained, selected on its dev set, scored, shown."""
-    done = without_sockets(
-        "run --method simcse --backbone builtin --corpus builtin --suite check --device cpu "
-        "--set batch_size=8 --set max_steps=2 --offline",
-        tmp_path,
-    )
-    assert done.returncode == 0 and "captions" in done.stdout, done.stderr
-    assert "socket" not in done.stderr
-
-
-@pytest.mark.nightly
-def test_the_net_of_that_test_catches_a_connection(tmp_path: Path) -> None:
-    done = without_sockets("data fetch STS12", tmp_path)
-    said = ("a socket was opened", "a connection was tried")
-    assert done.returncode != 0 and any(one in done.stderr for one in said)

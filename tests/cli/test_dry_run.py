@@ -61,52 +61,8 @@ def test_what_nobody_can_count_before_it_is_here_is_said() -> None:
     assert whole["trained_parts"] == {"encoder": encoder, "head": 768 * 768 + 768}
 
 
-def test_a_plan_counts_prompt_and_head_apart_and_says_what_a_printed_average_is() -> None:
-    """As the table of disagreements of ``bench methods promcse --all`` says."""
-    command = "run promcse --setting supervised --backbone bert-base-uncased --dry-run --device cpu"
-    shown = bench(*argv(command)).stdout
-    prompt, head = 12 * 2 * 12 * 768, 768 * 768 + 768
-    assert f"prompt {prompt:,}, head {head:,}" in shown
-    assert "PromCSE paper, table 1, whose seven cells give 81.66" in " ".join(shown.split())
-    (hidden,) = plans(*argv(f"{command} --set prompt=hidden"))
-    assert hidden["trained_parts"] == {"prompt": prompt // 2, "head": head}
-
-
-def test_rows_fit_a_terminal_and_say_once_what_they_share() -> None:
-    """A setting that bench chose, a backbone, a text, and values of --set that all rows have."""
-    done = bench(
-        *argv("run simcse pcl --backbone builtin --corpus builtin --suite check --dry-run"),
-        *argv("--set temperature=0.01,0.02,0.03 --set batch_size=8 --device cpu"),
-    )
-    assert done.exit_code == 0, done.stderr
-    sentence = " ".join(done.stdout.split("\n\n")[0].split())
-    assert sentence.count("unsupervised") == 1 and "no --setting was given" in sentence
-    values = done.stdout.partition("Recipe values")[2]
-    assert re.findall(r"^([\d,-]+) +(corpus|batch_size|temperature) +(\S+)", values, re.M) == [
-        ("1-6", "corpus", "builtin"),
-        ("1-6", "batch_size", "8"),
-        ("1,4", "temperature", "0.01"),
-        ("2,5", "temperature", "0.02"),
-        ("3,6", "temperature", "0.03"),
-    ]
-    table = bench(*argv("run --paper promcse:1 --dry-run --device cpu"), COLUMNS="80").stdout
-    runs = table.partition("backbone")[2].partition("\n\n")[0]
-    assert max(map(len, runs.splitlines())) <= 80
-
-
-def test_finished_runs_are_counted_and_not_summed(tiny: str, tmp_path: Path) -> None:
-    runs = tmp_path / "runs"
-    command = (*argv(f"run --method cls --backbone {tiny} --suite check --device cpu --runs"), runs)
-    assert bench(*command, "--dry-run").stdout.startswith("Plan: 1 run of cls, nothing trained, on")
-    assert not runs.exists()
-    assert bench(*command).exit_code == 0
-    before = tree(runs)
-    assert [plan["finished"] for plan in plans(*command, "--dry-run")] == [True]
-    shown = bench(*command, "--dry-run").stdout
-    assert "; 1 of 1 finished\n" in shown and tree(runs) == before
-
-
-def test_a_finished_run_without_the_scores_of_a_suite_is_not_finished(
+@pytest.mark.usefixtures("short_check")
+def test_finished_runs_are_counted_and_those_that_lack_scores_of_a_suite_are_not(
     tiny: str, tmp_path: Path
 ) -> None:
     runs = tmp_path / "runs"
@@ -114,10 +70,13 @@ def test_a_finished_run_without_the_scores_of_a_suite_is_not_finished(
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("sentence1,sentence2,score\na,b,1\na,a,2\nb,c d,0\n")
     assert bench(*command, "--suite", "check").exit_code == 0
+    before = tree(runs)
+    assert [plan["finished"] for plan in plans(*command, "--suite", "check", "--dry-run")] == [True]
+    assert "; 1 of 1 finished\n" in bench(*command, "--suite", "check", "--dry-run").stdout
     shown = bench(*command, "--suite", "check", "--suite", pairs, "--dry-run").stdout
     assert "; 1 trained, to be scored\n" in shown and "finished" not in shown
     (plan,) = plans(*command, "--suite", pairs, "--dry-run")
-    assert plan["finished"] is False
+    assert plan["finished"] is False and tree(runs) == before
 
 
 @pytest.mark.usefixtures("short_check")

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import re
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 from commands import argv, bench
 from models import sentences
-from run_parts import run_parts
 
 from bench.records import RunsFolder
 
 PLUGIN = '''
 """SimCSE's loss on a device that holds ROOM rows at once, and is no number at step BAD."""
-import signal
 import torch
 from bench.method import Batch, Loss, TorchMethod
 
 class Fragile(TorchMethod):
     name, settings = "fragile", ("unsupervised",)
-    defaults = {"room": 1000, "bad": 1000, "stop": 1000, "lost": 1000}
+    defaults = {"room": 1000, "bad": 1000, "lost": 1000}
 
     def views(self, batch):
         if batch.size > self.recipe.room:
@@ -32,8 +27,6 @@ class Fragile(TorchMethod):
         return self.embed(batch.columns[0]), self.embed(batch.columns[0])
 
     def loss(self, views, batch):
-        if batch.step + 1 == self.recipe.stop:
-            signal.raise_signal(signal.SIGINT)
         if batch.step + 1 == self.recipe.lost:
             raise RuntimeError("CUDA error: device-side assert triggered")
         first, second = (torch.nn.functional.normalize(view, dim=-1) for view in views)
@@ -93,60 +86,6 @@ def test_a_loss_that_is_no_number_names_step_rows_and_what_is_kept(text: Path, t
     assert (folder / "state" / "best-00000005" / "trained.safetensors").exists()
     record = RunsFolder(folder.parent).read(folder.name)
     assert record.status == "failed" and "the loss became nan at step 7" in str(record.error)
-
-
-@contextmanager
-def files_at_most(size: int) -> Iterator[None]:
-    """A disk that takes no larger file: as a full one, a write fails in the middle."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("room", [pytest.param(0, marks=pytest.mark.nightly), 20_000])
-def test_a_full_disk_ends_the_run_with_one_line_and_the_same_command_goes_on(
-    text: Path, tiny: str, room: int
-) -> None:
-    """Stopped at step 6 with a state; then nothing can be written; then there is room again."""
-    assert bench_run(text, tiny, "--set", "stop=6").exit_code == 130
-    folder = the_run(text)
-    kept = {
-        path: path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file() and path.suffix in (".pt", ".safetensors")
-    }
-    assert len(kept) == 2  # the state and its best checkpoint
-    with files_at_most(room), pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BENCH_SAVE_SECONDS", "0")  # a state, which is larger, at the very next step
-        done = bench_run(text, tiny, "--set", "stop=6")
-    assert done.exit_code in (1, 2)
-    error, hint = errors(done)
-    assert "cannot be written" in error or "cannot write" in error
-    assert {path: path.read_bytes() for path in kept} == kept
-    assert not list(folder.rglob("*.new"))
-    done = bench_run(text, tiny, "--set", "stop=6")
-    assert done.exit_code == 0 and "goes on from step 6 of 10" in done.stderr
-    if not room:
-        return  # once is enough for the rest
-    assert bench_run(text, tiny, "--set", "stop=6", runs="whole").exit_code == 130
-    assert bench_run(text, tiny, "--set", "stop=6", runs="whole").exit_code == 0
-    assert run_parts(folder) == run_parts(the_run(text, "whole"))
-
-
-@pytest.mark.slow
-def test_a_vanished_corpus_is_one_line_and_the_state_waits_for_it(text: Path, tiny: str) -> None:
-    assert bench_run(text, tiny, "--set", "stop=6").exit_code == 130
-    text.rename(text.parent / "elsewhere.txt")
-    done = bench_run(text, tiny, "--set", "stop=6")
-    assert done.exit_code == 2 and errors(done)[0] == f"error: no corpus at {text}"
-    assert list((the_run(text) / "state").glob("state.pt"))
-    (text.parent / "elsewhere.txt").rename(text)
-    done = bench_run(text, tiny, "--set", "stop=6")
-    assert done.exit_code == 0 and "goes on from step 6 of 10" in done.stderr
 
 
 def test_a_batch_that_does_not_fit_is_one_line_that_names_a_chunk(text: Path, tiny: str) -> None:

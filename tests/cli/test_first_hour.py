@@ -41,6 +41,7 @@ def test_a_corpus_may_be_called_as_recipes_call_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_check")
 def test_a_run_of_a_plugin_says_which_and_the_hint_works(
     tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,6 +62,7 @@ def test_a_run_of_a_plugin_says_which_and_the_hint_works(
     assert "portable" in bench(*export, "--plugin", "mine.py").stderr
 
 
+@pytest.mark.usefixtures("short_check")
 def test_a_run_that_another_process_works_on_is_left_to_it(tiny: str, tmp_path: Path) -> None:
     command = ("run", "--method", "cls", "--backbone", tiny, "--suite", "check", "--runs", tmp_path)
     plan = json.loads(bench(*command, "--dry-run", "--json").stdout)

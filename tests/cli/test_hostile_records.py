@@ -9,7 +9,6 @@ import html.parser
 import io
 import itertools
 import json
-import os
 import re
 import shutil
 import threading
@@ -114,12 +113,11 @@ VERBS = {
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("columns", ["40", "200"])
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_that_reads_records_says_it_in_plain_characters(
-    bad_runs: Path, verb: str, columns: str
+    bad_runs: Path, verb: str
 ) -> None:
-    done = bench(*VERBS[verb], "--runs", bad_runs, COLUMNS=columns)
+    done = bench(*VERBS[verb], "--runs", bad_runs, COLUMNS="200")
     assert done.exit_code in (0, 1, 2), done.output
     assert done.exit_code == 2 or done.stdout
     harmless(done.stdout)
@@ -187,93 +185,17 @@ def test_latex_has_no_command_of_theirs(bad_runs: Path) -> None:
     assert re.findall(r"(?<!\\)%(?!\n)", body) == [], "nothing is commented out"
 
 
-def test_json_is_json(bad_runs: Path) -> None:
-    def refuse(name: str) -> None:
-        raise AssertionError(name)
-
-    compared = bench("compare", *TOGETHER, "--runs", bad_runs, "--format", "json").stdout
-    listed = bench("runs", "--runs", bad_runs, "--json").stdout.splitlines()
-    for text in (compared, *listed):
-        json.loads(text, parse_constant=refuse)
-
-
-DAMAGED: dict[str, bytes | str] = {
-    "empty": b"",
-    "cut": b'{"schema": "bench.run/5", "run_id": "cut',
-    "binary": bytes(range(256)),
-    "list": b"[]",
-    "deep": b"[" * 200_000,
-    "newer": b'{"schema": "bench.run/77"}',
-    "none": b'{"schema": "other/1"}',
-    "infinite": b'{"schema": "bench.run/5", "x": 1e999}',
-    "digits": b'{"schema": "bench.run/5", "x": ' + b"9" * 2000 + b"}",
-    "digits 2": b'{"schema": "bench.run/5", "x": ' + b"9" * 9000 + b"}",
-    "escape": b'{"schema": "bench.run/5", "\\u001b[2J\\ud800": 1}',
-    "utf-16": '{"schema": 1}'.encode("utf-16"),
-    "null": b"null",
-    "nan": b"NaN",
-}
-
-
-@pytest.fixture
-def damaged_runs(tmp_path: Path) -> Path:
-    """One good run, one without hashes, and folders that are damaged in every way."""
-    store = RunsFolder(tmp_path / "runs")
-    store.write(record("simcse", 1))
-    older = json.loads(store.write(record("promcse", 1)).read_text())
-    del older["checkpoint"], older["provenance"]["determines"]
-    (store.folder(older["run_id"]) / "run.json").write_text(json.dumps(older))
-    for name, content in DAMAGED.items():
-        folder = store.path / f"damaged-{name.replace(' ', '-')}"
-        folder.mkdir()
-        (folder / "run.json").write_bytes(
-            content if isinstance(content, bytes) else content.encode()
-        )
-    shutil.copytree(store.folder(older["run_id"]), store.path / "damaged-copy")
-    (store.path / "damaged-huge").mkdir()
-    with (store.path / "damaged-huge" / "run.json").open("wb") as file:
-        file.truncate(1 << 27)  # takes no room on the disk
-    (store.path / "no-record").mkdir()
-    (store.path / "a-folder" / "run.json").mkdir(parents=True)
-    os.mkfifo(store.path / "no-record" / "run.json")
-    (store.path / "loop").mkdir()
-    (store.path / "loop" / "run.json").symlink_to(store.path / "loop" / "run.json")
-    (store.path / "a file").write_text("")
-    return store.path
-
-
-@pytest.mark.parametrize("verb", ["runs", "verify", "compare table"])
-def test_damaged_records_are_named_and_left_out(damaged_runs: Path, verb: str) -> None:
-    done = bench(*VERBS[verb], "--runs", damaged_runs)
-    assert done.exit_code == (1 if verb == "verify" else 0), done.output
-    said = done.output if verb == "verify" else done.stderr
-    for name in (*DAMAGED, "copy", "huge"):
-        assert f"damaged-{name.replace(' ', '-')}" in said, name
-    harmless(done.output)
-    if verb != "verify":
-        said = done.stdout.lower()
-        assert "simcse" in said and "promcse" in said, "the good ones, of both schemas, are there"
-        assert "damaged-" not in done.stdout
-
-
 ARRAYS: dict[str, dict[str, Any]] = {
     "text": {"prediction": np.array(["x"] * 1000)},
     "short": {"prediction": np.zeros(3)},
-    "deep": {"prediction": np.zeros((1000, 2, 2))},
     "nan": {"prediction": np.full(1000, np.nan)},
     "constant": {"prediction": np.ones(1000)},
-    "gold of text": {"gold": np.array(["y"] * 1000)},
     "gold of nan": {"gold": np.full(1000, np.nan)},
-    "gold constant": {"gold": np.ones(1000)},
-    "empty": {"prediction": np.zeros(0), "gold": np.zeros(0)},
-    "scalar": {"prediction": np.array(1.0)},
-    "huge": {"prediction": np.where(np.arange(1000) % 2, 1e308, -1e308)},
-    "complex": {"prediction": np.zeros(1000, dtype=complex)},
     "subset": {"subset": np.zeros((5, 5))},
 }
 
 
-@pytest.mark.parametrize("odd", [*ARRAYS, "no arrays", "no zip"])
+@pytest.mark.parametrize("odd", [*ARRAYS, "no zip"])
 def test_predictions_that_are_something_else_are_never_fatal(tmp_path: Path, odd: str) -> None:
     store = RunsFolder(tmp_path / "runs")
     good, bad = finished_run(store, 1), finished_run(store, 2)
@@ -282,8 +204,8 @@ def test_predictions_that_are_something_else_are_never_fatal(tmp_path: Path, odd
         path.write_bytes(b"PK nonsense")
     else:
         with np.load(path) as stored:
-            arrays = {**stored} if odd in ARRAYS else {}
-        np.savez(path, **{**arrays, **ARRAYS.get(odd, {})})
+            arrays = {**stored}
+        np.savez(path, **arrays | ARRAYS[odd])
     for form in ("table", "json"):
         done = bench("compare", "--runs", store.path, "--format", form)
         assert done.exit_code == 0 and "Traceback" not in done.output, done.output

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from commands import bench, error_line
+from commands import bench
 from made_runs import made_runs
 
 from bench.cli import VERBS
@@ -19,6 +19,12 @@ def test_every_verb_has_help_that_ends_with_an_example(verb: str) -> None:
     done = bench(verb, "--help")
     assert done.exit_code == 0 and "Example:" in done.stdout and f"bench {verb}" in done.stdout
     assert verb in bench("--help").stdout
+
+
+def test_no_line_of_a_list_of_verbs_is_cut() -> None:
+    for words in ((), ("data",)):
+        listed = bench(*words, "--help", COLUMNS="80").stdout
+        assert "..." not in listed.partition("Commands:")[2], listed
 
 
 def test_bench_alone_says_what_to_do_next_and_it_works(
@@ -38,32 +44,6 @@ def test_the_doctor_loads_a_backbone(tiny: str) -> None:
     assert (facts["MLM head"], facts["deep prompt"], facts["dropout"]) == ("yes", "yes", 0.1)
     assert "none missing; ignored: cls" in facts["weights"]
     assert facts["tokens"] == "[CLS] a sentence . [SEP]"
-
-
-def test_the_doctor_describes_a_decoder(tmp_path: Path) -> None:
-    from every_family import DECODERS
-
-    folder = DECODERS["llama"](tmp_path / "llama")
-    facts = json.loads(bench("doctor", folder, "--json").stdout)
-    wanted = {
-        "before a text": "<s>",
-        "after a text": "nothing",
-        "position ids": "rotary, from 0",
-        "local attention": "none",
-        "dropout keys": "attention_dropout",
-        "MLM head": "no",
-        "LM head": "lm_head.weight",
-        "prompt room": "191 tokens for a prompt and its sentence",
-        "entry": "Llama",
-    }
-    assert {key: facts[key] for key in wanted} == wanted
-    assert facts["reads"].startswith("earlier tokens only (causal)")
-    assert facts["padding"].startswith(
-        "id 0, for its tokenizer names none; its makers pad on the l"
-    )
-    assert "reads" in bench("doctor", folder).stdout
-    both = bench("doctor", folder, "--backbone", folder)
-    assert "both name a model" in error_line(both)
 
 
 def test_every_known_backbone_has_a_pinned_commit() -> None:

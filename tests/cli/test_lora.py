@@ -137,48 +137,11 @@ def test_a_run_goes_on_merged_or_with_its_adapter(place: Path, run: Path, method
     torch.testing.assert_close(found, wanted, rtol=0, atol=2e-5)
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("held_in", ["bf16", "4bit"])
-def test_a_narrow_base_is_trained_and_scored_in_float32(place: Path, held_in: str):
-    more = f"{LORA} {AVERAGE} --set base_dtype={held_in} --set gradient_checkpointing=true"
-    run = done(place, held_in, more)
-    record = record_of(run)
-    assert record["provenance"]["execution"]["scored_in"].startswith("float32 on weights in ")
-    plain = sum(p.numel() for p in load(resolve(str(place / "qwen3"))).encoder.parameters())
-    adapter = record["cost"]["trainable_parts"]["adapter"]
-    assert record["cost"]["total_parameters"] == plain + adapter
-    method = load_finished_run(find_run(str(run), RunsFolder(run.parent)))
-    whole = method.encode(TEXTS)
-    alone = np.concatenate([method.encode([text]) for text in TEXTS])
-    np.testing.assert_allclose(whole, alone, rtol=0, atol=1e-5)
-    said = bench("compare", "--runs", run.parent)
-    assert "scored in float32 on weights in" in " ".join(said.stdout.split()), said.stdout
-    # the same weights, merged, as the backbone of another run
-    merged = load(resolve(str(run)))
-    features = method.assemble(method.token_ids(TEXTS))
-    from bench.backbones.adapters import plain_copy
-
-    exact = plain_copy(method.encoder)
-    with torch.no_grad():
-        wanted = exact(**features).last_hidden_state
-        found = merged.encoder(**features).last_hidden_state
-    torch.testing.assert_close(found, wanted, rtol=0, atol=2e-5)
-    said = bench("export", run, "--to", place / f"export-{held_in}")
-    assert said.exit_code == 0, said.stderr
-
-
 @pytest.mark.parametrize(
     ("more", "method", "message"),
     [
         (f"--set adapter=lora {AVERAGE}", "simcse", "that of an adapter hardly does"),
-        ("--set lora_rank=4", "simcse", "lora_rank=4 is about an adapter"),
         ("--set adapter=dora", "simcse", "adapter=dora is unknown"),
-        ("--set base_dtype=bf16", "simcse", "does not train itself"),
-        ("--set base_dtype=int8 --set adapter=lora", "simcse", "base_dtype=int8 is unknown"),
-        ("--set adapter=same", "simcse", "is not a run with an adapter"),
-        ("--set adapter=lora --set lora_rank=0", "simcse", "lora_rank"),
-        (f"{LORA} --set lora_targets=query {AVERAGE}", "simcse", "no linear layer named 'query'"),
-        (LORA, "simcse", "takes the state of the first token"),
         (LORA, "promcse", "promcse freezes its encoder"),
         ("--set dropout=0.1", "promcse", "a prompt does not work on qwen3, which is causal"),
         ("--set base_dtype=4bit --set adapter=lora --on torchrun:2", "simcse", "4bit on 2"),
@@ -203,39 +166,3 @@ def test_a_reads_both_ways_value_is_refused_on_bert(tiny: str, place: Path):
         place / "refused",
     )
     assert "reads both ways already" in said.stderr and "Traceback" not in said.output
-
-
-@pytest.mark.usefixtures("short_check")
-def test_attention_is_a_value_of_methods_without_training_too(place: Path):
-    found = []
-    for more in ("", "--set attention=bidirectional", "--set base_dtype=bf16"):
-        options = f"--backbone {place / 'qwen3'} --suite check {more}".split()
-        runs = place / f"untrained{len(found)}"
-        said = bench("run", "last-avg", *options, "--runs", runs)
-        assert said.exit_code == 0, said.stderr
-        found.append(record_of(the_run(runs))["scores"][0]["value"])
-    assert len(set(found)) == 3
-
-
-@pytest.mark.nightly
-def test_an_adapter_of_peft_or_of_an_export_is_evaluated(place: Path, run: Path):
-    """The same adapter three ways: the run, the folder of its export, the bare files of peft."""
-    scores = [record_of(run)["scores"][0]["value"]]
-    whole, bare = place / "scored", place / "bare"
-    said = bench("export", run, "--to", whole, "--unmerged")
-    assert said.exit_code == 0, said.stderr
-    bare.mkdir()
-    for name in ("adapter_config.json", "adapter_model.safetensors"):
-        (bare / name).write_bytes((whole / name).read_bytes())
-    for folder, values in ((whole, ()), (bare, ("--set", "pooling=mean"))):
-        runs = place / f"evaluated-{folder.name}"
-        said = bench("evaluate", folder, "--suite", place / "pairs.tsv", *values, "--runs", runs)
-        assert said.exit_code == 0, said.stderr
-        scores.append(record_of(the_run(runs))["scores"][0]["value"])
-    assert scores[1] == pytest.approx(scores[0], abs=1e-3)
-    assert scores[2] == pytest.approx(scores[0], abs=1e-3)
-    settings = json.loads((bare / "adapter_config.json").read_text())
-    settings["base_model_name_or_path"] = "/nowhere/qwen9"
-    (bare / "adapter_config.json").write_text(json.dumps(settings))
-    said = bench("evaluate", bare, "--suite", place / "pairs.tsv", "--set", "pooling=mean")
-    assert "is an adapter of /nowhere/qwen9" in error_line(said)

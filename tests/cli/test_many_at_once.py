@@ -23,35 +23,6 @@ PROCESSES = int(os.environ.get("BENCH_TEST_PROCESSES", 4))
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("seeds", ["1-2", "1"])
-def test_two_terminals_with_one_command_share_its_seeds_and_both_end_with_0(
-    seeds: str, tiny: str, tmp_path: Path
-) -> None:
-    corpus, runs = tmp_path / "text.txt", tmp_path / "runs"
-    corpus.write_text("\n".join(sentences(16, seed=6)) + "\n")
-    options = f"--backbone {tiny} --suite check --corpus {corpus} --device cpu --precision fp32"
-    recipe = f"--set batch_size=8 --set eval_steps=1 --seeds {seeds} --runs {runs}"
-    command = f"run simcse {options} {recipe}".split()
-    logs = [tmp_path / f"{i}.txt" for i in range(2)]
-    processes = [
-        server().Process(target=killed_worker.work, args=(command, "0", str(log))) for log in logs
-    ]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(300)
-    output = [log.read_text() for log in logs]
-    assert [process.exitcode for process in processes] == [0, 0], output
-    records, damaged = RunsFolder(runs).records()
-    wanted = {"1-2": {1, 2}, "1": {1}}[seeds]
-    assert damaged == [] and {record.seed for record in records} == wanted
-    assert all(record.status == "finished" and record.scores for record in records)
-    done = [run for log in output for run in done_runs(log)]
-    assert sorted(done) == sorted(record.run_id for record in records), "each by one process, once"
-    assert "error" not in "".join(output) and "Traceback" not in "".join(output)
-
-
-@pytest.mark.nightly
 def test_each_run_of_a_plan_is_done_once_whoever_begins_it(tiny: str, tmp_path: Path) -> None:
     corpus, runs = tmp_path / "text.txt", tmp_path / "runs"
     corpus.write_text("\n".join(sentences(16, seed=6)) + "\n")

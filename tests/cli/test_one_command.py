@@ -4,11 +4,9 @@ data come from the hub.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import tarfile
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +16,7 @@ from hub import StandInHub
 from models import sentences
 
 from bench.backbones.known_models import PINNED
-from bench.data.sets import all_sources, data_set, data_sets
+from bench.data.sets import data_set, data_sets
 
 ROWS = 600
 
@@ -85,67 +83,3 @@ def test_nothing_is_prepared_and_the_table_comes_out(
     again = bench(*COMMAND, "--offline")
     assert again.exit_code == 0 and "nothing repeated" in again.stderr
     assert len(new_machine.requests) == asked and no_network == []
-
-
-@pytest.fixture
-def bert_and_labelled_nli(
-    new_machine: StandInHub, tiny: str, monkeypatch: pytest.MonkeyPatch
-) -> StandInHub:
-    """On that hub a tiny BERT, too, and few pairs of SNLI and MultiNLI at their authors'
-    addresses.
-    """
-    add_model(new_machine, "google-bert/bert-base-uncased", tiny)
-    name, checksums = "nli_labelled.csv", []
-    source, wanted = all_sources()[name], data_set("nli-labelled")
-    (part,) = source.files.values()
-    labels = ("entailment", "neutral", "contradiction", "-")
-    for seed, path in enumerate(part.paths, 5):
-        text, out = sentences(2 * ROWS, seed=seed), io.BytesIO()
-        pairs = zip(text[::2], text[1::2], labels * (ROWS // 4), strict=True)
-        keys = ("sentence1", "sentence2", "gold_label")
-        rows = (json.dumps(dict(zip(keys, pair, strict=True))) + "\n" for pair in pairs)
-        with zipfile.ZipFile(out, "w") as archive:
-            archive.writestr("x/x_train.jsonl", "".join(rows))
-        new_machine.serve(path.partition("://")[2], out.getvalue())
-        checksums.append(hashlib.sha256(out.getvalue()).hexdigest())
-    source = replace(source, files={name: replace(part, sha256=tuple(checksums))})
-    known = {**all_sources(), name: source}
-    monkeypatch.setattr("bench.data.sets.sources.all_sources", lambda: known)
-    known_sets = data_sets()
-    few = replace(wanted, files=(replace(wanted.files[0], rows=2 * ROWS * 3 // 4),))
-    every = {**known_sets, "nli-labelled": few}
-    monkeypatch.setattr("bench.data.sets.folder.data_sets", lambda: every)
-    return new_machine
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-def test_a_table_is_run_again_where_nothing_is_prepared(
-    bert_and_labelled_nli: StandInHub, tmp_path: Path, no_network: list[object]
-) -> None:
-    """Rows of PromCSE's table 1: SBERT, with labelled NLI that is built first, and SimCSE on
-    triplets, all in one table; then whitening on SBERT, as the plan of the table says.
-    """
-    small = "--set max_steps=2 --set batch_size=4 --set select_on=last --device cpu"
-    command = ("run", "--paper", "promcse:1", "sbert,simcse", "--setting", "supervised")
-    command += ("--backbone", "bert-base-uncased", *argv(small))
-    done = bench(*command)
-    assert done.exit_code == 0, done.output
-    assert done.stderr.count("fetched now") == 1
-    (sbert,) = (tmp_path / "runs").glob("sbert-*")
-    then = bench("run", "whitening", "--backbone", sbert, "--set", "components=16")
-    assert then.exit_code == 0, then.output
-    compared = bench("compare", "--paper", "promcse:1")
-    assert "SBERT-base" in compared.stdout and "simcse on bert-base-uncased" in compared.stdout
-    records = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*/run.json")]
-    ran = {record["method"]: record for record in records}
-    assert set(ran) >= {"sbert", "whitening", "simcse"}
-    assert {record["status"] for record in records} == {"finished"}
-    assert ran["sbert"]["provenance"]["corpus"]["name"] == "nli_labelled.csv"
-    revision = ran["simcse"]["provenance"]["backbone"]["revision"]
-    assert revision == PINNED["google-bert/bert-base-uncased"]
-    assert {score["task"] for score in ran["whitening"]["scores"]} >= {"STS12", "SICK-R", "Avg."}
-    asked = len(bert_and_labelled_nli.requests)
-    again = bench(*command, "--offline")
-    assert again.exit_code == 0 and "fetched now" not in again.stderr
-    assert len(bert_and_labelled_nli.requests) == asked and no_network == []

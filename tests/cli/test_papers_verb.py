@@ -7,30 +7,30 @@ import json
 
 import pytest
 from commands import bench, error_line
-from syrupy.assertion import SnapshotAssertion
 
-from bench.papers import PaperPart, contents, papers, results
+from bench.papers import contents, papers, results
 
-PARTS = ["promcse:1", "promcse:6", "promcse:figure2", "conpvp:1", "conpvp:figure6", "mteb:card"]
+PARTS = ["promcse:1", "promcse:6", "promcse:figure2", "conpvp:figure1", "mteb:card"]
+"""Scores, hyperparameters, points of a figure, a drawing that is not shown, and mteb's scores."""
 
 
 def as_json(*arguments: str) -> list[dict[str, object]]:
     return [*map(json.loads, bench("papers", *arguments, "--json").stdout.splitlines())]
 
 
-@pytest.mark.parametrize("columns", ["80", "100"])
-@pytest.mark.parametrize("name", ["", "promcse", *PARTS, "checkpoints"])
-def test_no_line_is_wider_than_the_terminal(name: str, columns: str) -> None:
-    done = bench("papers", *filter(None, [name]), COLUMNS=columns)
+@pytest.mark.parametrize("name", ["", "promcse", "promcse:1", "checkpoints"])
+def test_no_line_is_wider_than_the_terminal(name: str) -> None:
+    done = bench("papers", *filter(None, [name]), COLUMNS="80")
     assert done.exit_code == 0, done.output
-    assert max(map(len, done.stdout.splitlines())) <= int(columns)
+    assert max(map(len, done.stdout.splitlines())) <= 80
     if name != "checkpoints":
         assert "not shown at" not in done.stdout
 
 
-@pytest.mark.parametrize("part", contents(), ids=lambda part: part.name)
-def test_every_table_and_figure_is_shown_or_says_why_not(part: PaperPart) -> None:
-    done = bench("papers", part.name)
+@pytest.mark.parametrize("name", PARTS)
+def test_a_table_or_figure_is_shown_or_says_why_not(name: str) -> None:
+    (part,) = [one for one in contents() if one.name == name]
+    done = bench("papers", name)
     assert done.exit_code == 0, done.output
     for cell in results(paper=part.paper, table=part.short):
         assert cell.printed in done.stdout
@@ -69,15 +69,13 @@ def test_remarks_as_text_and_as_data() -> None:
     assert "4 published numbers, 0 remarks" in bench("papers", "dcpcse:2", "--remarks").stdout
 
 
-MISTAKES = """promcs
-promcse:9
-promcse:1 --backbone bert-bas
---kind best
---remarks --kind bst
-promcse:1 --format xml"""
-
-
-def test_mistakes_are_one_line(snapshot: SnapshotAssertion) -> None:
-    assert {
-        words: error_line(bench("papers", *words.split())) for words in MISTAKES.split("\n")
-    } == snapshot
+@pytest.mark.parametrize(
+    ("words", "wrong"),
+    [
+        ("promcs", "promcs"),
+        ("promcse:1 --backbone bert-bas", "bert-bas"),
+        ("--kind best", "--kind"),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_it(words: str, wrong: str) -> None:
+    assert wrong in error_line(bench("papers", *words.split()))

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import bench, error_line
+from commands import bench
 from factories import family, record
 from msgspec import structs
 
@@ -101,12 +101,3 @@ def test_one_run_on_one_screen_and_the_rest_by_option(runs: Path) -> None:
         assert part in shown("--all") and part not in first
     assert bench("runs", folder, COLUMNS="80").stdout.splitlines()[:5] == lines[:5]
     assert json.loads(shown("--json")) == json.loads((folder / "run.json").read_text())
-
-
-def test_mistakes(runs: Path, tmp_path: Path) -> None:
-    for words, said in (
-        ("simsce", "unknown run 'simsce'"),
-        ("--status done", "unknown status 'done'"),
-    ):
-        assert said in error_line(bench("runs", *words.split(), "--runs", runs))
-    assert "no run in" in bench("runs", "--runs", tmp_path / "none").stdout
