@@ -50,9 +50,7 @@ def test_a_plan_is_read_as_it_was_written(
 @pytest.mark.parametrize(
     ("text", "target"),
     [
-        ("here", Target()),
         ("torchrun:4", Target(name="torchrun", gpus=4)),
-        ("slurm:cpus=4,memory=16G", Target(name="slurm", cpus=4, memory="16G")),
         (
             "slurm:gpus=1,nodelist=a,b,time=4:00:00",
             Target(name="slurm", gpus=1, options=(("nodelist", "a,b"), ("time", "4:00:00"))),
@@ -60,37 +58,23 @@ def test_a_plan_is_read_as_it_was_written(
         ("commands:file=a.sh", Target(name="commands", file="a.sh")),
     ],
 )
-def test_the_folder_that_runs_are_written_to(text: str, target: Target) -> None:
+def test_where_runs_are_executed(text: str, target: Target) -> None:
     assert parse_target(text) == target
 
 
-@pytest.mark.parametrize(
-    "text", ["", "gpu", "torchrun:x", "here:gpus=2", "ray:cpus=4", "slurm:gpus=-1", "slurm:,"]
-)
-def test_folders_that_runs_cannot_be_written_to(text: str) -> None:
+@pytest.mark.parametrize("text", ["here:gpus=2", "slurm:gpus=-1", "slurm:,"])
+def test_where_no_run_can_be_executed(text: str) -> None:
     with pytest.raises(BenchError):
         parse_target(text)
-
-
-def test_a_budget_of_epochs_is_the_recipe_value() -> None:
-    assert RunConfig(budget="2epochs,0.5 epoch").recipe_values == {"epochs": "2,0.5"}
-    assert (
-        RunConfig(budget="60steps").recipe_values == {"budget": "60steps"}
-        and RunConfig().recipe_values == {}
-    )
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("", "expected [[run]]"),
-        ("run = 3", "not"),
         ("[[run]]\nmethod = ['simcse']", "unknown key 'method' of a run"),
-        ("[[run]]\nseeds = 'x'", "seeds"),
-        ("[[run]]\nset = 3", "is not a mapping"),
         ("[[run]]\ndevice = 'cpu'\n[[run]]", "need the same value of device"),
         ("other = 1\n[[run]]", "found other"),
-        ("[[run]\n", "Expected"),
     ],
 )
 def test_a_file_that_is_not_a_plan(tmp_path: Path, text: str, words: str) -> None:
@@ -131,12 +115,8 @@ def test_a_table_takes_numbers_and_lists() -> None:
     ("line", "words", "said"),
     [
         ("set = { temperature = 'warm' }", "", "set.temperature=warm: expected a number"),
-        ("set = { temprature = 1 }", "", "unknown recipe key 'temprature'"),
         ("device = 'tpu'", "", "device = tpu is not available here"),
-        ("on = 'nowhere'", "", "unknown target 'nowhere' of on"),
-        ("budget = '3 parsecs'", "", "budget = 3 parsecs"),
         ("", "--set temperature=warm", "error: --set temperature=warm: expected a number"),
-        ("device = 'cpu'", "--device tpu", "error: --device tpu is not available here"),
     ],
 )
 def test_a_mistake_of_a_plan_names_the_file_and_its_key(

@@ -33,22 +33,10 @@ def notes(rows: int = 2, requested: bool = True, **changes: Any) -> list[str]:
     [
         ({}, ["max_steps=1000 ends the training before the 1100 epochs"]),
         ({"epochs": 1000.0}, []),
-        ({"epochs": 1000.5}, ["max_steps=1000 ends the training before the 1000.5 epochs"]),
-        ({"max_steps": None}, []),
         ({"requested": False}, []),
-        ({"rows": 0}, []),
         ({"rows": 10_000, "epochs": 0.2}, []),
         (
-            {"rows": 10_000, "epochs": 0.3},
-            ["max_steps=1000 ends the training before the 0.3 epochs"],
-        ),
-        (
             {"epochs": None, "budget": "1100steps"},
-            ["max_steps=1000 ends the training before the budget"],
-        ),
-        ({"epochs": None, "budget": "1000steps"}, []),
-        (
-            {"epochs": None, "budget": "2200sentences"},
             ["max_steps=1000 ends the training before the budget"],
         ),
         ({"epochs": None, "budget": "10m"}, []),
@@ -58,30 +46,21 @@ def test_a_limit_that_ends_what_was_asked_for(changes: dict[str, Any], said: lis
     assert notes(**changes) == said
 
 
-@pytest.mark.parametrize(
-    ("warmup", "steps", "noted"), [(0, 5, False), (4, 5, False), (5, 5, True), (500, 5, True)]
-)
-def test_a_warm_up_that_never_ends(warmup: int, steps: int, noted: bool) -> None:
-    said = notes(epochs=float(steps), warmup_steps=warmup)
-    assert bool(said) == noted
-    if noted:
-        assert "the learning rate never reaches 5e-05" in said[0] and str(warmup) in said[0]
+def test_a_warm_up_that_never_ends() -> None:
+    assert notes(epochs=5.0, warmup_steps=4) == []
+    (said,) = notes(epochs=5.0, warmup_steps=5)
+    assert "the learning rate never reaches 5e-05" in said and "5" in said
 
 
 @pytest.mark.parametrize(
     ("changes", "typed", "limit"),
     [
         ({"epochs": None, "budget": "4000steps"}, ["budget"], None),
-        ({"epochs": None, "budget": "1000steps"}, ["budget"], 1000),
         ({"epochs": None, "budget": "2200sentences"}, ["budget"], None),
-        ({"epochs": None, "budget": "2000sentences"}, ["budget"], 1000),
         ({"epochs": None, "budget": "600s"}, ["budget"], None),
         ({"epochs": None, "budget": "4000steps"}, ["budget", "max_steps"], 1000),
         ({"epochs": None, "budget": "4000steps"}, [], 1000),
         ({}, ["epochs"], None),
-        ({"epochs": 1000.0}, ["epochs"], 1000),
-        ({}, [], 1000),
-        ({"epochs": None, "budget": "4000steps", "max_steps": None}, ["budget"], None),
     ],
 )
 def test_a_length_that_is_typed_wins_over_the_recipe_s_limit(

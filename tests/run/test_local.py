@@ -15,7 +15,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from commands import bench, error_line
 from finished_runs import at_work, logs, saved, states
 
 from bench.base.errors import BenchError
@@ -107,28 +106,6 @@ def test_workers_end_as_they_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert "card 3 job local b" in log
     assert (tmp_path / "logs" / "hopeless.log").read_text().count("attempt") == 2
     assert len(said) == 4 and any(line.endswith("logs/bad.log") for line in said)
-
-
-def test_a_stop_asks_each_worker_once_and_starts_no_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(local, "LOOK_EVERY", 0.01)
-    asked = 'trap "echo asked; exit 130" TERM; echo ready; while :; do sleep 0.01; done'
-    batch: Any = Batch(tmp_path, dict.fromkeys(("one", "two", "three"), asked))
-
-    def should_stop() -> bool:
-        files = [batch.folder / "logs" / f"{name}.log" for name in ("one", "two")]
-        return all(file.is_file() and "ready" in file.read_text() for file in files)
-
-    ended = local.work_off(batch, "cpu", lambda line: None, should_stop)
-    assert ended == dict.fromkeys(("one", "two", "three"), "cancelled")
-    assert (tmp_path / "logs" / "one.log").read_text().count("asked") == 1
-    assert not (tmp_path / "logs" / "three.log").exists()
-
-
-def test_a_worker_does_one_run_here(plan: tuple[str, ...]) -> None:
-    line = error_line(bench(*plan, "--on", "local:2", "--only", "x"))
-    assert "--only cannot be combined with --on local" in line
 
 
 @pytest.mark.nightly

@@ -162,25 +162,6 @@ def test_precision_does_not_change_what_is_not_trained(registry: Registry, tiny:
     assert one == other
 
 
-def test_the_dev_set_is_part_of_the_fingerprint(
-    registry: Registry, corpus: str, tiny: str, shared: Path
-) -> None:
-    usual = {"data": DataFolder(shared / "data"), "backbones": (tiny,), "corpus": corpus}
-    dev = [{"select_on": one} for one in ("STS-B dev", "captions dev", "last")]
-    found = [planned(registry, **usual, overrides=one)[0].fingerprint for one in dev]
-    assert len(set(found)) == 3
-
-
-def test_one_run_counts_for_all_seeds_of_a_method_without_anything_random(
-    registry: Registry, tiny: str
-) -> None:
-    (run,) = planned(registry, "cls", backbones=(tiny,), seeds=(3, 4, 5))
-    assert run.seed is None and run.run_id.startswith("cls-tiny-any-")
-    assert "cls has nothing random: one run stands for all seeds" in run.notes
-    assert run.corpus is None and run.setting == "none"
-    assert not planned(registry, "cls", backbones=(tiny,))[0].notes
-
-
 def test_a_method_with_vectors_of_its_own_ignores_the_backbone(
     registry: Registry, tiny: str, tmp_path: Path
 ) -> None:

@@ -11,14 +11,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from commands import bench
 
 from bench.base.errors import BenchError, CorpusError, DataMissing
 from bench.data.sets import DataFolder, Later, data_sets
 from bench.method.config import RunConfig
 from bench.method.plugins import Registry
-from bench.records.fingerprint import record_fingerprint
-from bench.records.record import CORPUS_PARTS, read_record
+from bench.records.record import CORPUS_PARTS
 from bench.run.corpora import corpus_arguments, name_with_content, open_corpus
 from bench.run.plan import plan_configs
 from bench.run.plan_toml import config_of, table_of
@@ -116,24 +114,13 @@ def test_a_plan_says_what_is_there_twice_and_what_is_test_data(registry: Registr
 @pytest.mark.parametrize(
     ("corpus", "problem"),
     [
-        (
-            "t.csv:q,a,x.txt",
-            "need the same columns: t.csv:q,a has sent0, sent1; x.txt has sentence",
-        ),
-        ("x.txt,empty.txt", "empty.txt: empty: it has no rows"),
         ("x.txt,blank.txt", "blank.txt: no row has any text"),
-        ("x.txt,gone.txt", "no corpus at gone.txt"),
-        ("x.txt,wiki", "no corpus at wiki"),
-        ("gone.csv:q", "no corpus at gone.csv"),
-        ("t.csv:q,b", "t.csv has no column 'b'; it has id, q, a and rating"),
         ("x.txt:q", "x.txt has no column 'q'; it has text"),
         ("builtin:q", "has no column 'q'"),
-        (".", "is a folder, and none that save_to_disk wrote"),
         ("t.csv:q,a", "simcse in the unsupervised setting needs sentences"),
     ],
 )
 def test_a_mistake_is_one_line(registry: Registry, corpus: str, problem: str) -> None:
-    Path("empty.txt").write_text("", encoding="utf-8")
     Path("blank.txt").write_text("\n\n", encoding="utf-8")
     with pytest.raises(BenchError) as caught:
         plan(registry, corpus)
@@ -194,33 +181,3 @@ def test_a_plan_file_keeps_one_text_and_several() -> None:
     for corpus in ("x.txt", ("x.txt", "t.csv:q")):
         config = RunConfig(methods=("simcse",), corpus=corpus)
         assert config_of(json.loads(json.dumps(table_of(config)))) == config
-
-
-def test_a_text_in_the_place_of_a_method_is_named() -> None:
-    """A shell may expand ``--corpus *.txt`` to several words."""
-    done = bench("run", "simcse", "--corpus", "x.txt", "y.txt", "--dry-run")
-    assert done.exit_code == 2
-    assert "y.txt is a text, and no method" in done.stderr
-    assert "--corpus y.txt trains on it" in done.stderr
-
-
-@pytest.mark.nightly
-def test_the_boards_command_makes_the_run_again(tmp_path: Path) -> None:
-    few = ["--suite", "check", "--budget", "2steps", "--set", "batch_size=4", "--precision", "fp32"]
-    made = bench(
-        "run", "simcse", "--corpus", f"{tmp_path}/t.csv:q,y.txt", "--corpus", "x.txt", *few
-    )
-    assert made.exit_code == 0, made.stderr
-    (folder,) = Path("runs").glob("simcse-*")
-    content = (folder / "run.json").read_text(encoding="utf-8")
-    assert str(tmp_path) not in content
-    record = read_record(folder / "run.json")
-    assert record.provenance.corpus.name == "t.csv:q,y.txt,x.txt"
-    assert len(record.provenance.corpus.overlap["tasks"]) == 1
-    assert record.fingerprint == record_fingerprint(record)
-    checked = bench("verify")
-    assert checked.exit_code == 0 and "nothing differs" in checked.stdout
-    assert (folder / "plan.toml").read_text().count("sha256:") == 3
-    again = bench("run", "--plan", folder / "plan.toml")
-    assert again.exit_code == 0, again.stderr
-    assert f"{record.run_id}\n" in again.stderr and "  was done already" in again.stderr
