@@ -65,9 +65,7 @@ def test_results_that_mteb_wrote_are_copied(made: RunRecord, shared: Path, tmp_p
         write(both, tmp_path / "run", tmp_path / "out2")
 
 
-@pytest.mark.parametrize(
-    "name", ["mteb/../../outside/STS16.json", "../outside/STS16.json", "{outside}/STS16.json"]
-)
+@pytest.mark.parametrize("name", ["mteb/../../outside/STS16.json", "{outside}/STS16.json"])
 def test_a_file_outside_of_the_run_is_not_opened(
     made: RunRecord, tmp_path: Path, name: str
 ) -> None:

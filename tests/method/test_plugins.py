@@ -35,16 +35,6 @@ def plugin(folder: Path, text: str = GOOD, name: str = "zero", file: str = "mine
     return path
 
 
-def test_the_packages_own_methods_are_found_as_any_others_would_be() -> None:
-    registry = discover()
-    assert registry.warnings == () and list(registry) == sorted(registry)
-    assert {"simcse", "cls", "last-avg", "glove-avg", "pretrained"} <= set(registry)
-    found = registry["simcse"]
-    assert found.package == "sentence-bench" and found.version and found.sha256 is None
-    assert (found.folder / "recipes" / "simcse.toml").is_file()
-    assert found.module.__name__ == "bench.methods.simcse"
-
-
 def test_two_files_cannot_share_a_name_and_one_file_is_given_once(tmp_path: Path) -> None:
     one, two = plugin(tmp_path), plugin(tmp_path, file="other.py")
     with pytest.raises(BenchError, match="'zero'") as caught:
@@ -57,9 +47,8 @@ def test_two_files_cannot_share_a_name_and_one_file_is_given_once(tmp_path: Path
         discover([plugin(tmp_path, GOOD + "\n    class One(Zero):\n        name = 'zero'\n")])
 
 
-@pytest.mark.parametrize("line", ["METHOD = Zero"])
-def test_a_class_may_have_a_second_name_in_its_file(tmp_path: Path, line: str) -> None:
-    file = plugin(tmp_path, f"{GOOD}\n    {line}\n")
+def test_a_class_may_have_a_second_name_in_its_file(tmp_path: Path) -> None:
+    file = plugin(tmp_path, f"{GOOD}\n    METHOD = Zero\n")
     assert [found.cls.__name__ for found in from_file(file)] == ["Zero"]
     assert discover([file])["zero"].package == str(file)
 
@@ -67,8 +56,6 @@ def test_a_class_may_have_a_second_name_in_its_file(tmp_path: Path, line: str) -
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("import nothing_of_that_name", "does not import: mine.py:1: ModuleNotFoundError"),
-        ("x = 1", "defines no method"),
         (GOOD.replace("{name}", "No Blanks"), "use a-z, 0-9"),
         ("import sys; sys.exit(3)", "does not import: mine.py:1: SystemExit"),
     ],
@@ -113,7 +100,7 @@ def with_points(monkeypatch: pytest.MonkeyPatch, *points: Point) -> None:
     )
 
 
-@pytest.mark.parametrize("error", [ImportError("no\nlibfoo"), SystemExit(1), 42])
+@pytest.mark.parametrize("error", [ImportError("no\nlibfoo"), SystemExit(1)])
 def test_a_broken_package_is_named_and_takes_nothing_else_down(
     monkeypatch: pytest.MonkeyPatch, error: Any
 ) -> None:
@@ -198,8 +185,7 @@ def test_an_installed_package_is_identified_by_its_files(
     assert discover()["zero"].sha256 != first
 
 
-@pytest.mark.parametrize("version", ["0"])
-def test_a_code_version_is_a_number_from_one(tmp_path: Path, version: str) -> None:
-    text = GOOD.replace('settings = ("none",)', f'settings = ("none",); code_version = {version}')
+def test_a_code_version_is_a_number_from_one(tmp_path: Path) -> None:
+    text = GOOD.replace('settings = ("none",)', 'settings = ("none",); code_version = 0')
     with pytest.raises(BenchError, match=r"mine\.py:5, in Zero: code_version is .*: write 1"):
         from_file(plugin(tmp_path, text))

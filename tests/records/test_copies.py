@@ -5,7 +5,6 @@ in the command and in Python.
 from __future__ import annotations
 
 import itertools
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -34,13 +33,6 @@ def copy(run: Path, folder: str = "two") -> Path:
     return Path(shutil.copytree(run, run.parents[1] / folder / run.name))
 
 
-def other_time(run: Path) -> Path:
-    other = copy(run)
-    for file in other.rglob("*"):
-        os.utime(file, (1e9, 1e9))
-    return other
-
-
 def linked(run: Path) -> Path:
     place = run.parents[1] / "linked"
     place.symlink_to(run.parent, target_is_directory=True)
@@ -55,12 +47,8 @@ def without_predictions(run: Path) -> Path:
 
 SAME: dict[str, Callable[[Path], object]] = {
     "given twice": lambda run: run,
-    "a trailing slash": lambda run: f"{run}/",
-    "its record's file": lambda run: run / "run.json",
     "its id beside its folder": lambda run: run.name,
-    "a way around": lambda run: f"{run.parent}/../one/{run.name}",
     "a copy": copy,
-    "a copy of another time": other_time,
     "a linked folder": linked,
     "a copy without predictions": without_predictions,
 }

@@ -93,14 +93,9 @@ NO_PATHS = [
 ]
 
 
-@pytest.mark.parametrize("text", PATHS)
-def test_an_absolute_path_is_found(text: str) -> None:
-    assert find_path(text) is not None
-
-
-@pytest.mark.parametrize("text", NO_PATHS)
-def test_other_texts_are_not_taken_for_absolute_paths(text: str) -> None:
-    assert find_path(text) is None
+def test_absolute_paths_are_found_and_nothing_else_is() -> None:
+    assert [text for text in PATHS if find_path(text) is None] == []
+    assert [text for text in NO_PATHS if find_path(text) is not None] == []
 
 
 def test_a_prompt_is_no_folder_because_it_begins_with_a_slash() -> None:
