@@ -41,7 +41,6 @@ def test_a_corpus_may_be_called_as_recipes_call_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("short_check")
 def test_a_run_of_a_plugin_says_which_and_the_hint_works(
     tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,23 +57,11 @@ def test_a_dataset_and_its_columns() -> None:
         corpus_place(whole)
 
 
-def test_a_path_and_a_name_stay_as_they_are(tmp_path: Path) -> None:
-    assert corpus_place(None) is None and corpus_place("builtin") == "builtin"
-    assert corpus_place(tmp_path / "x.txt") == str(tmp_path / "x.txt")
-
-
 WRONG: dict[str, tuple[Any, str]] = {
-    "nothing": ([], "the list has no rows"),
-    "a number": (3, "corpus=3, of type int"),
-    "numbers": ([1, 2], "row 1 is 1, of type int"),
     "bytes": ([b"a"], "row 1 is b'a'"),
-    "a missing sentence": (["a", None], "row 2 is None, of type NoneType"),
-    "a sentence among pairs": ([("a", "b"), "c"], "row 2 is 'c'"),
-    "a short row": ([("a", "b"), ("c",)], "row 2 has 1 texts, expected 2"),
     "a score without a name": ([("a", "b", 0.5)], "labels and scores need their names"),
     "unknown columns": ([{"question": "a"}], "the columns 'question'"),
     "a missing cell": ([*ROWS, {"sent0": "a"}], "row 3 has no 'sent1'"),
-    "no row among rows": ([*ROWS, "a"], "row 3 is 'a'"),
     "columns of two lengths": ({"sent0": ["a"], "sent1": []}, "sent0 1, sent1 0"),
     "a column that is a text": ({"sent0": "abc"}, "the column 'sent0' is 'abc'"),
     "half a character": (["a", "b\ud83d"], "row 2 has half of a character"),

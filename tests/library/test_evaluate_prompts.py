@@ -13,6 +13,7 @@ import bench
 from bench.base.errors import UnknownName
 
 
+@pytest.mark.usefixtures("short_check")
 def test_a_prefix_and_a_template_surround_every_sentence_and_are_recorded(
     tmp_path: Path,
 ) -> None:
@@ -33,6 +34,7 @@ def test_a_prefix_and_a_template_surround_every_sentence_and_are_recorded(
     assert before.run_id != around.run_id
 
 
+@pytest.mark.usefixtures("short_check")
 def test_a_task_has_its_own_prompt_in_the_place_of_the_others(tmp_path: Path) -> None:
     prompts = {"captions": "caption : "}
     own = bench.evaluate(bag, prefix="query: ", prompts=prompts, runs=tmp_path, **CHECK)

@@ -78,15 +78,3 @@ def test_names_are_no_html_and_old_lines_go(screen: Screen) -> None:
     last = screen.outputs[0][-1]
     assert "<b>" not in last and "&lt;b&gt; 49" in last and "&lt;b&gt; 0<" not in last
     assert "... 10 lines before" in last
-
-
-def test_a_failure_is_the_last_line(screen: Screen, tmp_path: Path) -> None:
-    calls: list[int] = []
-
-    def changes(some: list[str]) -> Any:
-        calls.append(len(some))
-        return bag(some, 48 if len(calls) < 6 else 47)  # the probe makes four calls
-
-    with pytest.raises(bench.BenchError):
-        bench.evaluate(changes, suites="check", device="cpu", runs=tmp_path)
-    assert "failed: " in screen.outputs[0][-1] and "━" not in screen.outputs[0][-1]

@@ -43,9 +43,6 @@ def test_a_file_that_cannot_be_scored_is_one_line_and_nothing_is_written(
 ) -> None:
     texts = np.array(captions)
     vectors = bag(captions)
-    n = len(captions)
-    bad = vectors.copy()
-    bad[3, 0] = np.nan
     twice, other = np.array([*captions, captions[0]]), np.vstack([vectors, vectors[1:2]])
 
     def said(**arrays: Any) -> str:
@@ -53,10 +50,6 @@ def test_a_file_that_cannot_be_scored_is_one_line_and_nothing_is_written(
         file = f"vectors:{tmp_path / 'v.npz'}"
         return error_line(command("evaluate", file, *SUITE, "--runs", tmp_path / "r"))
 
-    few = said(sentences=texts[2:], vectors=vectors[2:])
-    assert f"lacks 2 of {n:,} sentences: '{captions[0][:20]}" in few
-    assert f"shape ({n - 1}, 48) for {n} sentences" in said(sentences=texts, vectors=vectors[1:])
-    assert "holds NaN or infinity for 1 of" in said(sentences=texts, vectors=bad)
     assert "not numbers" in said(sentences=texts, vectors=vectors.astype(str))
     assert "two different vectors for" in said(sentences=twice, vectors=other)
     assert "sentences is not a file" in said(texts=texts, vectors=vectors)
@@ -105,15 +98,3 @@ def test_an_object_that_returns_bytes_is_refused_and_its_bits_are_scored(
     found = bench.evaluate(unpacked, runs=tmp_path / "r", **CHECK)
     wanted = bench.evaluate(lambda some: bits(some) * 1.0, runs=tmp_path / "r2", **CHECK)
     assert found["captions"].value == pytest.approx(wanted["captions"].value, abs=1e-9)
-
-
-def test_names_outside_ascii_are_kept_in_the_record(captions: list[str], tmp_path: Path) -> None:
-    file = tmp_path / "векторы.npz"
-    np.savez(file, sentences=np.array(captions), vectors=bag(captions))
-    done = command("evaluate", f"vectors:{file}", *SUITE, "--runs", tmp_path / "r")
-    assert done.exit_code == 0, done.stderr
-    (found,) = bench.load_runs(tmp_path / "r")
-    assert found.name == "векторы" and found.folder.name.isascii()
-    other = bench.evaluate(bag, name="模型", runs=tmp_path / "r", **CHECK)
-    assert other.name == "模型" and other["captions"].value == found["captions"].value
-    assert len(bench.load_runs(tmp_path / "r")) == 2

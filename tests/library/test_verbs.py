@@ -19,15 +19,11 @@ WORDS = ["a man plays", "a dog runs", "a cat eats", "a car stops", "a boy sings"
 
 @pytest.fixture(scope="module")
 def trained(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A run of the tiny model, with its own pooling."""
-    return bench.evaluate(
-        tiny,
-        suites="check",
-        pooling="mean",
-        device="cpu",
-        runs=tmp_path_factory.mktemp("runs"),
-        progress=False,
-    )
+    """A run of the tiny model, with its own pooling, scored on a few pairs."""
+    folder = tmp_path_factory.mktemp("scored")
+    (folder / "pairs.csv").write_text("sentence1,sentence2,score\na,b,1\na,a,2\nb,c d,0\n")
+    options: dict[str, Any] = {"suites": folder / "pairs.csv", "runs": folder / "runs"}
+    return bench.evaluate(tiny, pooling="mean", device="cpu", progress=False, **options)
 
 
 def test_verify_finds_what_agrees_and_what_was_changed(tmp_path: Path) -> None:
