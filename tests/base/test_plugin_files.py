@@ -39,32 +39,6 @@ def test_a_file_next_to_a_plugin_is_imported_again_if_it_has_changed(tmp_path: P
     assert import_file(mine).VALUE == 12
 
 
-def test_each_plugin_is_identified_by_itself_and_by_what_it_imported(tmp_path: Path) -> None:
-    """A file that another variant imports, or none, does not count; a comment does."""
-    files = {"one.py": "import shared", "two.py": "import shared.deep", "three.py": "x = 1"}
-    write_plugin(tmp_path, {"shared/__init__.py": "", "shared/deep.py": "", "unused.py": ""})
-    write_plugin(tmp_path, files)
-
-    def hashes() -> list[str]:
-        for file in files:
-            import_file(tmp_path / file)
-        return [hash_plugin(tmp_path / file) for file in files]
-
-    seen = hashes()
-
-    def changed(file: str) -> list[bool]:
-        before = list(seen)
-        with (tmp_path / file).open("a") as opened:
-            opened.write("# a word\n")
-        seen[:] = hashes()
-        return [one != other for one, other in zip(before, seen, strict=True)]
-
-    assert changed("unused.py") == [False, False, False]
-    assert changed("one.py") == [True, False, False]
-    assert changed("shared/__init__.py") == [True, True, False]
-    assert changed("shared/deep.py") == [False, True, False]
-
-
 def test_a_module_whose_import_is_forbidden_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

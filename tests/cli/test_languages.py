@@ -1,4 +1,4 @@
-"""Other languages from the command line: scored, compared, verified, published, exported."""
+"""Tasks in other languages: what a plan says of them, and how they are called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LoRA from the command line: planned, exported, continued, scored, refused."""
+"""LoRA from the command line: planned, exported, continued, refused."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""``bench run``: its files, the work that it does not repeat, and the results it keeps when a
-method fails.
-"""
+"""``bench run``: its files, and the results it keeps when a method fails or a record is damaged."""
 
 from __future__ import annotations
 

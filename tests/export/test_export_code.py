@@ -1,4 +1,4 @@
-"""Code of a model folder: no verb runs it, and no export names it."""
+"""Code of a model folder: no export holds or names it."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from audit_quoted import in_source
 from make_remarks import compute_remarks
 
 from bench.papers import PrintedRow, read_every, results, rows
-from bench.papers.remarks import KINDS, all_remarks, remarks
+from bench.papers.remarks import KINDS, all_remarks
 
 
 def cells_with(kind: str) -> set[tuple[str, str, str, str, str]]:
@@ -98,30 +98,6 @@ def test_the_one_quotation_that_differs_explains_its_average() -> None:
     mended = PrintedRow(tuple(replace(c, **right) if c.task == "MRPC" else c for c in row.cells))
     assert off_average(mended) is None
     assert impossible_accuracy(mended.cells[6], mended) is None
-
-
-def test_best_of_four_is_marked_and_differs_from_the_mean_elsewhere() -> None:
-    assert {
-        label for paper, table, label, *_ in cells_with("best") if (paper, table) == ("conpvp", "3")
-    } == {"ConPVP", "PromptBERT"}
-    (cell,) = [
-        r
-        for r in results("conpvp", "roberta-large", variant="", task="Avg.", metric="spearman")
-        if r.table == "3"
-    ]
-    told = {r.kind: r.text for r in remarks(cell)}
-    assert "conpvp table 4: 79.90 (own, mean of 4 seeds)" in told["differs"] and told[
-        "best"
-    ].startswith("best of 4 seeds")
-
-
-def test_cxc_rows_of_another_protocol() -> None:
-    assert {
-        label
-        for _, table, label, *_ in cells_with("protocol")
-        if table == "2" and "CxC" not in label
-    } >= {"GloVe embeddings (avg.)", "ALIGN-BERT-base", "MURAL-BERT-base"}
-    assert not any(label == "unsup-PromCSE-BERT-base" for _, _, label, *_ in cells_with("protocol"))
 
 
 def test_quotations_that_could_be_compared() -> None:

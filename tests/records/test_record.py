@@ -1,4 +1,4 @@
-"""Records: round trip, and the reader against the JSON Schema that the package ships."""
+"""Records: the reader against the JSON Schema that the package ships."""
 
 from __future__ import annotations
 

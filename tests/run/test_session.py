@@ -1,6 +1,4 @@
-"""A session executes every run of a command, whatever becomes of the others; Python and the command
-line do the same.
-"""
+"""Python and the command line do the same."""
 
 from __future__ import annotations
 
