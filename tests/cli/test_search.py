@@ -23,7 +23,6 @@ from forked import server
 from models import sentences
 
 from bench.base.errors import DataDamaged
-from bench.records import RunsFolder
 from bench.records.searches import Trial, best_trial, read_search
 from bench.run.search.journal import check_journal
 
@@ -108,9 +107,7 @@ def off_peak(trial: Trial) -> float:
 
 
 @pytest.mark.nightly
-def test_a_known_best_rate_is_found_and_becomes_a_recipe_whose_run_names_the_search(
-    ask: Any, tmp_path: Path
-) -> None:
+def test_a_known_best_rate_is_found_and_becomes_a_recipe(ask: Any, tmp_path: Path) -> None:
     found = printed(bench(*ask("--trials", "8", "--json")))
     own = trials(tmp_path)
     assert [(t.number, t.state) for t in own] == [(n, "finished") for n in range(9)]
@@ -120,28 +117,9 @@ def test_a_known_best_rate_is_found_and_becomes_a_recipe_whose_run_names_the_sea
     assert best is not None and off_peak(best) == min(map(off_peak, own[1:])) < 0.5
     counted = (found["trials"], found["finished"], found["failed"], found["trial"])
     assert counted == (8, 8, 0, best.number)
-    for file in (tmp_path / "runs" / "one" / "trials").rglob("run.json"):
-        content = json.loads(file.read_text())
-        assert content["scores"] == [] and content["provenance"]["data"] == {}
-        left = {path.name for path in file.parent.iterdir()}
-        assert not left & {"predictions", "checkpoint"}
-
-    recipe = Path(found["recipe"])
     source = f"search one, 8 trials, captions dev {best.score:.2f}"
     rate = {"value": best.values["learning_rate"], "source": source}
-    assert tomllib.loads(recipe.read_text())["values"]["learning_rate"] == rate
-    command = ["run", tmp_path / "own" / "made.py", "--recipe", recipe, "--suite", "check"]
-    command += ["--device", "cpu", "--precision", "fp32", "--runs", tmp_path / "tuned"]
-    assert "seed 901: one chose these values by its scores" in error_line(
-        bench(*command, "--seeds", "900-902")
-    )
-    assert "no text with sha256:" in error_line(bench(*command, "--seeds", "1"))
-    command += ["--corpus", tmp_path / "text.txt", "--seeds", "1", "--json"]
-    run = RunsFolder(tmp_path / "tuned").find(printed(bench(*command))["run_id"])
-    assert run.recipe["learning_rate"].source == source and run.recipe["batch_size"].value == 4
-    assert run.training is not None and run.training.dev_score == pytest.approx(best.score)
-    search = run.provenance.execution.search
-    assert (search["trials"], search["seeds"], search["steps"]) == (8, [901], 18)
+    assert tomllib.loads(Path(found["recipe"]).read_text())["values"]["learning_rate"] == rate
 
 
 @pytest.mark.nightly

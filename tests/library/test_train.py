@@ -77,35 +77,27 @@ def options(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[
 
 
 @pytest.mark.slow(seconds=5)
-def test_a_class_a_list_of_methods_a_number_and_sentences(
+def test_a_class_is_recorded_handed_over_again_and_known_by_what_it_uses(
     options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine = typed(monkeypatch)
-    results = bench.train([mine, "simcse"], seeds=1, **options)
-    assert [one.record.method for one in results] == ["mine", "simcse"]
-    assert [one.record.seed for one in results] == [1, 1]
-    record = results[0].record
-    assert record.recipe["batch_size"].value == 3 and record.training.steps == 2
-    assert record.provenance.corpus.name.startswith("sentences-")
-    assert record.provenance.plugin.package == "the class Mine (a notebook)"
-    assert record.provenance.command.startswith("bench.train(['mine', 'simcse'], backbone='")
-    assert record.provenance.command.endswith("seeds=[1], select_on='last', batch_size=3)")
-    assert results[0].scores[0].value == results[1].scores[0].value, "the losses are the same"
+    made, other = bench.train([mine, "simcse"], seeds=1, **options)
+    about = made.record.provenance
+    assert about.corpus.name.startswith("sentences-")
+    assert about.plugin.package == "the class Mine (a notebook)"
+    assert about.command.startswith("bench.train(['mine', 'simcse'], backbone='")
+    assert about.command.endswith("seeds=[1], select_on='last', batch_size=3)")
+    assert made.scores[0].value == other.scores[0].value, "the losses are the same"
 
-    (again,) = bench.train(mine, seeds=[1], **options)
-    assert again.run_id == results[0].run_id and again.record == record, "nothing was repeated"
-    assert bench.load_run(again, device="cpu").encode(["a dog"]).shape == (1, 32)
-    compared = bench.compare_runs(results, baseline=mine)
-    assert compared.tables[0].baseline.startswith("mine")
     monkeypatch.setattr(known, "_classes", {})  # another process
     with pytest.raises(BenchError, match="'mine' of the class Mine .*plugins="):
-        bench.load_run(again, device="cpu")
-    assert bench.load_run(again, device="cpu", plugins=mine).encode(["a dog"]).shape == (1, 32)
+        bench.load_run(made, device="cpu")
+    assert bench.load_run(made, device="cpu", plugins=mine).encode(["a dog"]).shape == (1, 32)
 
     changed = typed(monkeypatch, CLASS.replace("FACTOR = 1.0", "FACTOR = 2.0"), cell=2)
-    assert bench.train(changed, seeds=1, **options)[0].run_id == again.run_id, "it is not used"
+    assert bench.train(changed, seeds=1, **options)[0].run_id == made.run_id, "it is not used"
     scaled = typed(monkeypatch, CLASS.replace("if False", "if FACTOR < 0"), cell=3)
-    assert bench.train(scaled, seeds=1, **options)[0].run_id != again.run_id
+    assert bench.train(scaled, seeds=1, **options)[0].run_id != made.run_id
 
 
 def test_a_recipe_value_with_a_comma_is_one_value() -> None:
