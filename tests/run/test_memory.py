@@ -17,7 +17,7 @@ from bench.data.corpora import open_corpus_file
 from bench.method.plugins import discover
 from bench.method.recipes import merge_recipe
 from bench.run import memory
-from bench.run.memory import Held, held_by, memory_of
+from bench.run.memory import Held, fitting_chunk, held_by, memory_of
 from bench.run.options import as_typed
 from bench.run.planned import PlannedRun
 
@@ -163,3 +163,23 @@ def test_a_narrow_base_takes_less() -> None:
     adapters = held.parameters
     assert held.frozen_in_layers == layers and adapters > 0
     assert sizes["fp32"] - sizes["4bit"] == pytest.approx((4 - 0.52) * layers, rel=1e-6)
+
+
+def test_the_formula_by_hand() -> None:
+    """BERT base, two views of 64 rows of 32 tokens; a chunk has its share of them."""
+    run = planned("simcse", hub("bert-base-uncased"), batch_size=64, max_seq_length=32, head=False)
+    held = held_by(run)
+    assert held is not None and held.numbers == 12 * 18 * 768
+    trained = 16 * (109_482_240 - 590_592)
+    activations = 2 * 64 * 32 * held.numbers * 5
+    assert memory_of(run, held) == trained + activations + 4 * held.frozen
+    trained += 4 * held.frozen  # the numbers of positions and of token types
+    assert memory_of(run, held, 16) == trained + activations // 4
+    assert memory_of(run, held, 500) == memory_of(run, held)
+    room = trained + activations // 8
+    assert fitting_chunk(run, held, room) == 8 and fitting_chunk(run, held, room - 1) == 4
+    assert fitting_chunk(run, held, trained) is None
+    values: dict[str, Any] = {"head": False, "gradient_checkpointing": True}
+    again = planned("simcse", hub("bert-base-uncased"), "bf16", **values)
+    a_token = 4 * 12 * 768 + 3.5 * 18 * 768
+    assert memory_of(again, held) == trained + 2 * 64 * 32 * a_token

@@ -346,3 +346,22 @@ def test_stsb_train_is_a_corpus_of_rated_pairs(shared: Path, tmp_path: Path) -> 
     assert stsb_train(data).path == made.path
     absent = stsb_train(DataFolder(None, fetcher=Later()))
     assert (absent.kind, len(absent)) == ("graded", 5749)
+
+
+def test_the_dev_set_is_part_of_the_fingerprint(
+    registry: Registry, corpus: str, tiny: str, shared: Path
+) -> None:
+    usual = {"data": DataFolder(shared / "data"), "backbones": (tiny,), "corpus": corpus}
+    dev = [{"select_on": one} for one in ("STS-B dev", "captions dev", "last")]
+    found = [planned(registry, **usual, overrides=one)[0].fingerprint for one in dev]
+    assert len(set(found)) == 3
+
+
+def test_one_run_counts_for_all_seeds_of_a_method_without_anything_random(
+    registry: Registry, tiny: str
+) -> None:
+    (run,) = planned(registry, "cls", backbones=(tiny,), seeds=(3, 4, 5))
+    assert run.seed is None and run.run_id.startswith("cls-tiny-any-")
+    assert "cls has nothing random: one run stands for all seeds" in run.notes
+    assert run.corpus is None and run.setting == "none"
+    assert not planned(registry, "cls", backbones=(tiny,))[0].notes
