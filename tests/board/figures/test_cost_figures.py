@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-
-import numpy as np
 import pytest
 from boards_for_figures import METHODS
 from drawn_figures import SEEDS, Drawn, bars, close, marks
 
-from bench.board.figures.points import front
 from bench.board.figures.sheet import ACCENT
 from bench.papers.names import printed_name
 
@@ -44,15 +40,3 @@ def test_cost_shows_the_tables_numbers(made: Drawn) -> None:
         assert 0 in axes.get_xticks(), "what is free has a place"
         close(sorted(y for _, y in marks(axes, ACCENT)), [averages[n] for n in best])
         close(sorted(bar[2:] for bar in bars(axes)), [list(row[2:4]) for row in data.values()])
-
-
-def test_the_front_is_every_point_that_no_other_dominates() -> None:
-    rng = np.random.default_rng(3)
-    for _ in range(20):
-        pairs = [(float(c), float(q)) for c, q in rng.integers(0, 8, (12, 2))]
-        dominated = set()
-        for one, other in itertools.permutations(set(pairs), 2):
-            if other[0] <= one[0] and other[1] >= one[1]:
-                dominated.add(one)
-        assert {pairs[i] for i in front(pairs)} == set(pairs) - dominated
-    assert front([(1.0, 5.0), (1.0, 5.0), (2.0, 5.0)]) == [0, 1]

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 from boards_for_figures import METHODS
 from drawn_figures import Drawn, close, marks
 
-from bench.board.figures.lines import method_lines
 from bench.papers.names import printed_name
 
 
@@ -32,23 +30,3 @@ def test_a_spectrum_is_that_of_the_stored_values(made: Drawn, tmp_path: Path) ->
     assert order == sorted(ranks, key=lambda name: -ranks[name])
     points_of = [(places.index(int(k)), float(share)) for _, k, share in data]
     close(marks(made.axes("spectrum")[0]), points_of)
-
-
-def test_a_line_is_the_mean_of_the_seeds_that_have_one() -> None:
-    stored = {
-        "a1": {1: 1.0, 2: 0.5},
-        "a2": {},
-        "a3": {1: 1.0, 2: 0.25},
-        "b1": {1: 1.0, 2: 0.5},
-        "b2": {1: 1.0, 3: 0.5},
-        "c1": {},
-        "d1": {1: 1.0},
-    }
-    runs: dict[str, list[str]] = {}
-    for run in stored:
-        runs.setdefault(run[0], []).append(run)
-    points = [SimpleNamespace(label=key, row=SimpleNamespace(runs=of)) for key, of in runs.items()]
-    group = SimpleNamespace(methods=lambda suite, task: points)
-    lines = method_lines(group, "geometry", "uniformity", lambda group, run: stored[run])  # type: ignore[arg-type]
-    # b's seeds have other places, c has no line, and one place is no line
-    assert lines == [("a", {1: 1.0, 2: 0.375})]

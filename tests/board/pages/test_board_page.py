@@ -46,12 +46,6 @@ def data_of(html: str) -> dict[str, Any]:
     return json.loads(found[1])
 
 
-def test_the_page_is_valid_and_the_same_twice(made: Board) -> None:
-    html = pages.render_board(made)
-    HTMLParser(strict=True).parse(html)
-    assert html == pages.render_board(made)
-
-
 def test_every_number_links_to_a_run_and_is_the_tables(made: Board) -> None:
     html = pages.render_board(made)
     sts = next(one for one in made.tables if one.table.suite == "sts")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from html5lib import HTMLParser
@@ -11,7 +10,7 @@ from made_runs import made_run, made_runs
 
 from bench.board.board import Board, build_board
 from bench.board.pages.board import render_board
-from bench.board.pages.intervals import WIDTH, draw_interval, interval_scale
+from bench.board.pages.intervals import draw_interval, interval_scale
 from bench.records import Run, RunsFolder
 
 USUAL = [(-0.1, -1.0, 0.8), (0.4, -0.6, 1.4), (-0.5, -1.5, 0.5), (0.0, -1.2, 1.2)]
@@ -34,18 +33,6 @@ def test_the_scale_holds_zero_and_all_rows_unless_a_few_are_far_away() -> None:
     assert interval_scale([]) is None and interval_scale([(0.1, float("nan"), 1.0)]) is None
     nothing = interval_scale([(0.0, 0.0, 0.0)])
     assert nothing is not None and nothing.low < 0 < nothing.high
-
-
-def test_places_are_linear() -> None:
-    scale = interval_scale(USUAL)
-    assert scale is not None
-    middle = (scale.low + scale.high) / 2
-    assert scale.x(middle) == pytest.approx(WIDTH / 2, abs=0.06)
-    for value, low, high in USUAL:
-        drawn = draw_interval((value, low, high), scale, "inconclusive")
-        assert drawn["bar"][0] < drawn["point"] < drawn["bar"][1]
-        assert (drawn["bar"][0] < drawn["zero"] < drawn["bar"][1]) == (low < 0 < high)
-    assert draw_interval(None, scale, "")["bar"] is None
 
 
 @pytest.fixture(scope="module")
@@ -100,10 +87,3 @@ def test_every_tested_row_has_the_line_of_its_numbers(made: Board) -> None:
             if against.verdict:
                 assert (against.verdict == "inconclusive") == (ends[0] < 0 < ends[1])
     assert tested == 3, "all but the baseline and the row of one seed"
-
-
-def test_no_column_without_a_comparison(tmp_path: Path) -> None:
-    runs = [made_run(tmp_path, name, 1) for name in ("a", "b")]
-    found = [Run(record=one, folder=tmp_path / one.run_id) for one in runs]
-    html = render_board(build_board(found, version="v1", title="T"))
-    assert 'class="interval"' not in html and "<th scope" in html

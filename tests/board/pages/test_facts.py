@@ -24,10 +24,6 @@ def test_the_facts_of_a_board(snapshot: Any) -> None:
     assert facts({}, {}, {"training": Training(steps=10, sentences=1_000)}) == snapshot
 
 
-def test_facts_that_a_board_lacks_are_left_out() -> None:
-    assert not {"Selection", "Training"} & set(facts({"setting": "none"}))
-
-
 def test_how_it_was_made_says_if_lengths_and_tuning_differ(tmp_path: Path) -> None:
     """Whatever the publisher's note says: "one budget and one tuning for every method" was false of
     v4.

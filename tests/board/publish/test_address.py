@@ -15,7 +15,6 @@ from made_runs import made_runs
 from published import Publish
 
 from bench.board.board import Board, build_board
-from bench.board.pages.board import render_board
 from bench.board.publish.versions import check_versions
 from bench.records import Run, RunsFolder
 
@@ -63,21 +62,11 @@ def test_with_an_address_every_page_has_its_own(quick: Publish, out: Path) -> No
     assert report.differences == []
 
 
-def test_the_index_keeps_the_tags_of_the_newest_version(quick: Publish, out: Path) -> None:
-    quick(address=ADDRESS)
-    before = (out / "index.html").read_bytes()
-    quick()  # nothing is new
-    assert (out / "index.html").read_bytes() == before
-
-
 @pytest.mark.parametrize(
     ("option", "text"),
     [
         ("--address", "example.org"),
         ("--address", "javascript:alert(1)"),
-        ("--address", "https://"),
-        ("--address", "https://example.org/#top"),
-        ("--address", "https://[example.org/"),
         ("--docs", "docs/README.md"),
     ],
 )
@@ -96,10 +85,3 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Board:
     records, _ = RunsFolder(folder).records()
     runs = [Run(record=one, folder=folder / one.run_id) for one in records]
     return build_board(runs, version="v1", title="A $board$ \\frac \u202e")
-
-
-def test_a_page_that_is_one_file_has_no_address(made: Board) -> None:
-    from dataclasses import replace
-
-    alone = replace(made, one_file=True, address=f"{ADDRESS}/")
-    assert "og:" not in render_board(alone) and 'name="description"' in render_board(alone)

@@ -129,14 +129,6 @@ def test_a_clone_links_to_the_documentation_beside_it(published: Path, tmp_path:
     assert len(check_links(out).differences) == 2
 
 
-def test_readmes_have_the_differences_as_the_pages_have_them(published: Path) -> None:
-    text = (published / "v1" / "README.md").read_text("utf-8")
-    assert re.search(r"\| vs SimCSE \\?\[9\d\.?\d* % CI", text)
-    made = json.loads((published / "v1" / "tables.json").read_bytes())
-    assert f"**{made['answer']}** STS, unsupervised, built-in backbone, senteval-all/1." in text
-    assert "How many seeds does a gain need?" in text
-
-
 def test_a_version_without_comparisons_says_which_is_highest(
     quick: Publish, tmp_path: Path
 ) -> None:

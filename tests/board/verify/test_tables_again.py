@@ -13,7 +13,7 @@ from bench.compare.rule import EARLIER, RULE
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["site", "hostile_site"])
+@pytest.mark.parametrize("name", [pytest.param("site", marks=pytest.mark.nightly), "hostile_site"])
 def test_what_was_published_is_judged_the_same(name: str, request: pytest.FixtureRequest) -> None:
     """Settings, backbones and suites of all kinds, and runs with markup in every text."""
     version: Path = request.getfixturevalue(name)

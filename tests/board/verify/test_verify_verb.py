@@ -8,11 +8,10 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from commands import bench
 from msgspec import structs
-from scored_run import finished_run, predictions
+from scored_run import finished_run
 
 from bench.base.findings import AGREES, Finding
 from bench.board.publish.version_files import SCHEMA
@@ -27,13 +26,6 @@ from bench.records.arrays import read_arrays
 @pytest.fixture
 def store(tmp_path: Path) -> RunsFolder:
     return RunsFolder(tmp_path / "runs")
-
-
-def spoil(store: RunsFolder, run: object) -> None:
-    path = predictions(store, run)  # type: ignore[arg-type]
-    with np.load(path) as stored:
-        arrays = {**stored}
-    np.savez(path, **{**arrays, "prediction": arrays["prediction"][::-1]})
 
 
 def test_scores_that_cannot_be_computed_again_are_listed_with_the_reason(store: RunsFolder) -> None:
@@ -63,30 +55,6 @@ def test_scores_that_cannot_be_computed_again_are_listed_with_the_reason(store: 
     assert bench("verify", good.run_id, "--runs", store.path).exit_code == 0
 
 
-def test_one_reason_of_many_runs_is_one_line(store: RunsFolder) -> None:
-    for seed in (1, 2, 3):
-        run = finished_run(store, seed)
-        away = [structs.replace(score, suite="theirs") for score in run.scores]
-        store.write(structs.replace(run, scores=tuple(away)))
-    said = " ".join(bench("verify", "--runs", store.path, COLUMNS="120").output.split())
-    assert said.count("the suite theirs is not known") == 1 and "and 2 more score theirs" in said
-
-
-def test_one_run_that_differs_among_others(store: RunsFolder) -> None:
-    good, bad = finished_run(store, 1), finished_run(store, 2)
-    spoil(store, bad)
-    done = bench("verify", "--runs", store.path)
-    assert done.exit_code == 1
-    said = " ".join(done.output.split())
-    assert f"{good.run_id} agrees" in said and f"{bad.run_id} differs" in said
-    assert "its predictions give" in said and "1 run with differences" in said
-    assert bench("verify", good.run_id, "--runs", store.path).exit_code == 0
-    assert bench("verify", store.folder(bad.run_id)).exit_code == 1
-    assert bench("verify", "simcse", "--runs", store.path).exit_code == 1, (
-        "the beginning of ids means all of them"
-    )
-
-
 def published(store: RunsFolder) -> Path:
     """A version as it is published: runs somewhere below, no checkpoints, a manifest."""
     version = store.path / "v1"
@@ -114,9 +82,6 @@ def name_outside(page: Path) -> None:
 
 
 ALTERED: dict[str, Callable[[Path], object]] = {
-    "changed": lambda page: page.write_text("<!doctype html> "),
-    "not listed": lambda page: page.with_name("more.html").write_text(""),
-    "missing": Path.unlink,
     "a link": link,
     "leads out": name_outside,
 }
@@ -132,9 +97,7 @@ def test_a_published_version_that_was_altered(
     assert done.exit_code == 1 and said in " ".join(done.output.split())
 
 
-@pytest.mark.parametrize(
-    "content", ["", "[]", '{"files": []}', '{"files": {"a": 1}}', "[" * 100_000]
-)
+@pytest.mark.parametrize("content", ["", '{"files": {"a": 1}}'])
 def test_a_manifest_that_is_none(store: RunsFolder, content: str) -> None:
     version = published(store)
     (version / "MANIFEST.json").write_text(content)
@@ -153,14 +116,11 @@ TABLE = {"suite": "sts", "rows": []}
     "change",
     [
         {"tables": [{}]},
-        {"tables": [{"table": {"rows": [{"runs": 3}]}}]},
         {"tables": [{"table": {"rows": [{"runs": [["a"], {}]}]}}]},
-        {"tables": [{"anchor": [], "table": TABLE}]},
         {"tables": [{"anchor": "a", "table": TABLE}, {"anchor": "a", "table": TABLE}]},
         {"runs": [{"run_id": "../../secret", "method": "cls", "submitted_by": None}]},
         {"answer": "[" * 100_000},
         {"judged": {"rule": RULE, "baseline": "\x1b[2J"}},
-        {"judged": {"rule": "2"}},
     ],
 )
 def test_tables_that_are_none(store: RunsFolder, change: dict[str, object]) -> None:
