@@ -16,7 +16,7 @@ import pytest
 import torch
 from models import TOY_ROWS, Columns, Toy, toy, toy_recipe
 
-from bench.base.errors import BenchError, Interrupted
+from bench.base.errors import Interrupted
 from bench.method import Context, Method, Value
 from bench.method.budget import Budget, canonical_budget, parse_budget, total_steps
 from bench.method.recipe_files import Entry
@@ -29,31 +29,14 @@ from bench.training.loop import run_loop
 TOKENS = [len(row) for row in TOY_ROWS]
 
 
-SAID = {"10m": (600, "s"), "10 min": (600, "s"), "600s": (600, "s"), "1.5h": (5400, "s")}
-SAID |= {
-    "1d": (86400, "s"),
-    "5000steps": (5000, "steps"),
-    "1step": (1, "steps"),
-    "0steps": (0, "steps"),
-}
-SAID |= {"1e6sentences": (1e6, "sentences"), "3e7tokens": (3e7, "tokens")}
-SAID |= {"2gpu-h": (7200, "gpu-s"), "0.5GPU-H": (1800, "gpu-s")}
+SAID = {"10 min": (600, "s"), "1.5h": (5400, "s"), "1step": (1, "steps")}
+SAID |= {"3e7tokens": (3e7, "tokens"), "0.5GPU-H": (1800, "gpu-s")}
 
 
 @pytest.mark.parametrize(("text", "budget"), SAID.items())
 def test_what_a_budget_says(text: str, budget: tuple[float, str]) -> None:
     assert parse_budget(text) == Budget(*budget)
     assert parse_budget(canonical_budget(text)) == parse_budget(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["10", "-5m", "1.5steps", "1e400s"],
-)
-def test_what_is_no_budget_is_refused_with_examples(text: str) -> None:
-    with pytest.raises(BenchError, match=f"--budget {text}: expected") as caught:
-        parse_budget(text)
-    assert "--budget 10m" in str(caught.value.hint) and caught.value.exit_code == 2
 
 
 class Made(Method):
@@ -81,7 +64,7 @@ def steps_by_counting(batch_size: int, rows: int, wanted: int, drop_last: bool) 
 
 
 @pytest.mark.parametrize("drop_last", [False, True])
-@pytest.mark.parametrize("wanted", [1, 3, 10, 12, 33])
+@pytest.mark.parametrize("wanted", [1, 10, 33])
 def test_sentences_end_with_the_step_that_reaches_them(wanted: int, drop_last: bool) -> None:
     for rows, batch_size in ((10, 3), (12, 4), (5, 64)):
         values = {"batch_size": batch_size, "drop_last": drop_last, "epochs": None}
@@ -138,13 +121,12 @@ class Clock:
         return self.now
 
 
-@pytest.mark.parametrize(("budget", "steps"), [("5s", 20), ("1s", 4)])
-def test_seconds_end_the_training_and_dev_scores_do_not_count(tmp_path, monkeypatch, budget, steps):
+def test_seconds_end_the_training_and_dev_scores_do_not_count(tmp_path, monkeypatch):
     clock = Clock()
     ticking = SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0)
     for module in (states, trainer):
         monkeypatch.setattr(module, "time", ticking)
-    method = toy(tmp_path, budget=budget, epochs=None, eval_steps=2, select_on="scripted")
+    method = toy(tmp_path, budget="5s", epochs=None, eval_steps=2, select_on="scripted")
 
     def dev_score(method: Any) -> float:
         clock.now += 1000.0
@@ -152,13 +134,11 @@ def test_seconds_end_the_training_and_dev_scores_do_not_count(tmp_path, monkeypa
 
     method.context = replace(method.context, dev_score=dev_score)
     report = run_loop(method, Columns(TOY_ROWS), method.context)
-    assert report.steps == steps and report.train_seconds == pytest.approx(
-        parse_budget(budget).amount
-    )
+    assert report.steps == 20 and report.train_seconds == pytest.approx(5)
     assert report.dev_seconds > 1000
 
 
-@pytest.mark.parametrize("budget", ["17steps", "45sentences", "90tokens"])
+@pytest.mark.parametrize("budget", ["45sentences", "90tokens"])
 def test_a_budget_is_counted_over_all_sittings(tmp_path: Path, budget: str) -> None:
     wanted, whole = train(tmp_path / "whole", budget)
     asked, sittings, report = count(1), 0, None

@@ -36,8 +36,8 @@ def first_that_fit(order: list[int], texts: np.ndarray, batch_size: int) -> list
     return batches
 
 
-@pytest.mark.parametrize("columns", [1, 2, 3])
-@pytest.mark.parametrize("kinds", [2, 12, 500])
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize("kinds", [2, 12])
 def test_each_batch_has_the_first_rows_that_share_no_text(columns: int, kinds: int) -> None:
     for seed in range(4):
         texts = drawn_texts(60, columns, kinds, seed)

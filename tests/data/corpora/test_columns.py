@@ -39,12 +39,11 @@ def test_labels_are_words_or_the_hubs_numbers(tmp_path: Path) -> None:
     assert list(corpus(tmp_path, "l.jsonl", JSON).rows()) == wanted
 
 
-@pytest.mark.parametrize(("label", "line"), [("-1", 3), ("maybe", 3)])
-def test_a_row_without_a_gold_label_is_named(tmp_path: Path, label: str, line: int) -> None:
-    made = corpus(tmp_path, "l.csv", f"sent0,sent1,label\na,b,0\nc,d,{label}\n")
+def test_a_row_without_a_gold_label_is_named(tmp_path: Path) -> None:
+    made = corpus(tmp_path, "l.csv", "sent0,sent1,label\na,b,0\nc,d,-1\n")
     with pytest.raises(
         CorpusError,
-        match=f"line {line} has the label '{label}'; expected entailment \\(0\\), neutral \\(1\\)",
+        match="line 3 has the label '-1'; expected entailment \\(0\\), neutral \\(1\\)",
     ):
         len(made)
 
@@ -102,7 +101,6 @@ def test_a_parquet_file_is_a_corpus(tmp_path: Path) -> None:
     ("columns", "problem"),
     [
         ({"text": ["a", b"\xff"]}, "row 2: 'text' has bytes that are not UTF-8 text"),
-        ({"sent0": ["a"], "sent1": [3]}, "row 1: 'sent1' is 3, expected a string"),
         ({"sent0": ["a"], "sent1": ["b"], "score": [None]}, "row 1 has the score None"),
     ],
 )
@@ -119,14 +117,13 @@ def test_texts_that_are_stored_as_bytes_are_decoded(tmp_path: Path) -> None:
     assert list(made.rows()) == [("é",), (" ",), ("b",)]
 
 
-@pytest.mark.parametrize("score", ["high", "1,5"])
-def test_a_row_without_a_score_is_named(tmp_path: Path, score: str) -> None:
-    made = corpus(tmp_path, "g.tsv", f"sent0\tsent1\tscore\na\tb\t0\nc\td\t{score}\n")
+def test_a_row_without_a_score_is_named(tmp_path: Path) -> None:
+    made = corpus(tmp_path, "g.tsv", "sent0\tsent1\tscore\na\tb\t0\nc\td\t1,5\n")
     with pytest.raises(
-        CorpusError, match=r"line 3 has the score '.*'; expected a number"
+        CorpusError, match="line 3 has the score '1,5'; expected a number"
     ) as caught:
         len(made)
-    assert ("decimal point: 1.5" in str(caught.value.hint)) == (score == "1,5")
+    assert "decimal point: 1.5" in str(caught.value.hint)
 
 
 def test_one_column_of_a_wider_corpus(tmp_path: Path) -> None:

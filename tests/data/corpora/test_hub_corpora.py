@@ -141,7 +141,6 @@ def test_a_cut_download_goes_on_and_an_interrupted_data_set_keeps_what_it_had(
         ),
         ({"train.jsonl": jsonl({"sentence": "a"})}, "", "name the columns"),
         ({"train.parquet": b"PAR1 broken"}, "text", "is not a readable Parquet file"),
-        ({"a.txt": b"a\n", "b.txt": b"b\n"}, "text", "has 2 there"),
         (
             {"README.md": b"", "model.bin": b""},
             "text",

@@ -19,13 +19,10 @@ def named(text: str) -> list[tuple[str, tuple[str, ...]]]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a.txt,b.txt", [("a.txt", ()), ("b.txt", ())]),
-        ("p.csv:q,a", [("p.csv", ("q", "a"))]),
         ("p.csv:q,a,n.txt", [("p.csv", ("q", "a")), ("n.txt", ())]),
         ("p.csv.gz:q,r.jsonl.xz:a", [("p.csv.gz", ("q",)), ("r.jsonl.xz", ("a",))]),
         ("nli:sent0,builtin", [("nli", ("sent0", "builtin"))]),
         (r"a.txt,C:\b.csv:q", [("a.txt", ()), (r"C:\b.csv", ("q",))]),
-        ("hub:o/n:a,b,label=score#5", [("hub:o/n:a,b,label=score#5", ())]),
         ("hub:o/n:a,n.txt", [("hub:o/n:a", ()), ("n.txt", ())]),
         (f"{HASH}:q=sent0,a=sent1,{HASH}", [(HASH, ("q=sent0", "a=sent1")), (HASH, ())]),
     ],
@@ -55,8 +52,6 @@ def test_an_empty_name_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("columns", "ours"),
     [
-        (("title",), ("sentence",)),
-        (("q", "a"), ("sent0", "sent1")),
         (("hypothesis", "premise"), ("sent1", "sent0")),
         (("q", "a", "rating=score"), ("sent0", "sent1", "score")),
         (("q", "a", "neg_1", "neg_2"), ("sent0", "sent1", "hard_neg", "hard_neg_2")),

@@ -152,12 +152,9 @@ def test_json_null_and_other_keys(make):
 @pytest.mark.parametrize(
     "name, content, says",
     [
-        ("a.txt", "", "empty"),
         ("a.txt", "\n \n\t\n", "no row has any text"),
-        ("a.txt", b"good\ngood\nb\xe9d\n", "line 3 is not UTF-8: byte 0xe9 after 1 bytes"),
         ("a.txt", b"good\nno\0pe\n", "line 2 has a NUL byte"),
         ("a.txt", gzip.compress(b"text\n", mtime=0), "line 1 "),
-        ("a.txt", b"x" * (3 << 20), "line 1 is longer than"),
         ("a.txt", b"ok\n" + b"y" * (1 << 20) + b"z\nend\n", "line 2 is longer than"),
         ("a.txt.xz", b"plain text\n", "not a .xz archive"),
         ("noformat", b"text\n", "unknown format ''"),
@@ -166,13 +163,6 @@ def test_json_null_and_other_keys(make):
             "a.csv",
             "A first sentence, and more\nx,y\n",
             "line 1 has the columns 'A first sentence', 'and more'; expected sentence",
-        ),
-        ("a.csv", "sent0,sent0\na,b\n", "line 1 has the column 'sent0' twice"),
-        ("a.csv", 'sent0,sent1\n"a\nb",c\nonly one\n', "line 4 has 1 cells, the header has 2"),
-        (
-            "a.csv",
-            'sent0,sent1\na,b\nc,"d\ne,f\n',
-            "the record that starts on line 3 is not valid CSV: unexpected end of data",
         ),
         ("a.jsonl", '[{"text": "a"}]', "line 1 is not a JSON object"),
         ("a.jsonl", '{"text": "a"}\n{"text": 7}', "line 2: 'text' is 7, expected a string or null"),

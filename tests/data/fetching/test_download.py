@@ -78,33 +78,20 @@ def test_a_file_with_the_checksum_stays(url: str, hub: StandInHub, tmp_path: Pat
     assert (tmp_path / "data.bin").read_bytes() == DATA
 
 
-@pytest.mark.parametrize(
-    ("fault", "words"),
-    [
-        ({"wrong": DATA[:-1] + b"?"}, "wrong checksum|other bytes"),
-        ({"wrong": DATA[:-1]}, "wrong checksum|Consistency check failed"),
-    ],
-    ids=["other bytes", "other length"],
-)
-def test_other_bytes_are_refused(
-    fetch: Fetch, hub: StandInHub, tmp_path: Path, fault: dict[str, Any], words: str
-) -> None:
-    hub.fault("data.bin", times=None, **fault)
+def test_other_bytes_are_refused(fetch: Fetch, hub: StandInHub, tmp_path: Path) -> None:
+    hub.fault("data.bin", times=None, wrong=DATA[:-1] + b"?")
     error = refused(fetch, tmp_path)
-    assert any(word in error.message for word in words.split("|"))
+    assert "wrong checksum" in error.message or "other bytes" in error.message
 
 
-@pytest.mark.parametrize("after", [300_000])
-def test_a_file_that_is_cut_off_is_refused(
-    url: str, hub: StandInHub, tmp_path: Path, after: int
-) -> None:
+def test_a_file_that_is_cut_off_is_refused(url: str, hub: StandInHub, tmp_path: Path) -> None:
     for hide_length, sha256, words in (
         (False, SHA, "cannot be fetched"),
         (False, None, "cannot be fetched"),
         (True, SHA, "wrong checksum"),
         (True, None, "no length was announced"),
     ):
-        hub.fault("data.bin", cut_after=after, hide_length=hide_length)
+        hub.fault("data.bin", cut_after=300_000, hide_length=hide_length)
         error = refused(partial(download, url, sha256=sha256), tmp_path)
         assert words in error.message
 

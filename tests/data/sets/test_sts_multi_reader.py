@@ -17,7 +17,7 @@ from bench.data.sets import DataFolder, all_sources, data_set
 from bench.data.sets.fetch import Fetcher
 from bench.data.sets.shared_sentences import sentence_numbers
 from bench.data.sets.sts import read_sts
-from bench.data.sets.sts_multi import TRACKS, TRANSLATIONS, read_sts_multi
+from bench.data.sets.sts_multi import TRACKS, read_sts_multi
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def folder(shared: Path) -> DataFolder:
     return DataFolder(shared / "data")
 
 
-@pytest.mark.parametrize("task", TRACKS)
+@pytest.mark.parametrize("task", ["ar-ar", "tr-en"])
 def test_a_track_has_the_pairs_that_have_a_rating(shared: Path, folder: DataFolder, task: str):
     wanted = data_set(TRACKS[task])
     pairs_file, gold_file = (shared / "data/sts-multi/sts17" / file.path for file in wanted.files)
@@ -38,7 +38,7 @@ def test_a_track_has_the_pairs_that_have_a_rating(shared: Path, folder: DataFold
         assert [first, second] == [" ".join(cell.split()) for cell in line.split("\t")]
 
 
-@pytest.mark.parametrize("task", TRANSLATIONS)
+@pytest.mark.parametrize("task", ["en", "zh"])
 def test_a_translation_has_the_ratings_of_the_original(folder: DataFolder, task: str):
     found = read_sts_multi(folder, task)
     assert len(found) == 1379 and len(read_sts_multi(folder, task, split="dev")) == 1500
@@ -69,18 +69,12 @@ def test_sentences_that_pairs_share(folder: DataFolder):
     assert sentence_numbers("zh", gold[::-1]) is None
 
 
-@pytest.mark.parametrize("damage", ["other rating"])
-def test_an_altered_file_is_refused_by_name(shared: Path, tmp_path: Path, damage: str):
+def test_an_altered_file_is_refused_by_name(shared: Path, tmp_path: Path):
     (tmp_path / "sts-multi/stsb").mkdir(parents=True)
     text = (shared / "data/sts-multi/stsb/stsb-ja-test.csv").read_text(encoding="utf-8")
     first, rest = text.split("\n", 1)
-    changed = {
-        "cut": text[:-400],
-        "other rating": f"{first[:-1]}9\n{rest}",
-        "other text": f"x{text}",
-    }
     path = tmp_path / "sts-multi/stsb/stsb-ja-test.csv"
-    path.write_text(changed[damage], encoding="utf-8", newline="")
+    path.write_text(f"{first[:-1]}9\n{rest}", encoding="utf-8", newline="")
     with pytest.raises(DataDamaged, match="STS-B-ja") as caught:
         read_sts_multi(DataFolder(tmp_path), "ja")
     assert str(path) in caught.value.message
