@@ -168,8 +168,10 @@ def test_a_decoder_that_looks_both_ways_is_one_without_a_mask_and_stays_so(qwen3
         torch.testing.assert_close(states(again), wanted, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("whole", [True, False])
-@pytest.mark.parametrize("values", [{}, {"use_rslora": True, "alpha_pattern": {"q_proj": 3}}])
+@pytest.mark.parametrize(
+    ("whole", "values"),
+    [(True, {}), (False, {"use_rslora": True, "alpha_pattern": {"q_proj": 3}})],
+)
 def test_a_folder_of_peft_is_its_base_with_the_adapter_merged(qwen3, tmp_path, whole, values):
     kind = AutoModelForCausalLM if whole else AutoModel
     theirs = adapter_of(kind, qwen3, tmp_path / "adapter", **values)

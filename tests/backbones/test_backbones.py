@@ -21,13 +21,7 @@ def copy(tiny: str, tmp_path: Path) -> Path:
     return Path(shutil.copytree(tiny, tmp_path / "copy"))
 
 
-@pytest.mark.parametrize(
-    "file",
-    [
-        *("model.safetensors", "config.json", "vocab.txt", "tokenizer.json"),
-        *("1_Pooling/config.json", "sentence_bert_config.json"),
-    ],
-)
+@pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json", "1_Pooling/config.json"])
 def test_the_revision_changes_with_everything_that_changes_a_vector(copy: Path, file: str) -> None:
     (copy / "modules.json").write_text(json.dumps([{"path": ""}, {"path": "1_Pooling"}]))
     (copy / "1_Pooling").mkdir()
@@ -55,20 +49,11 @@ def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-def without_a_layer(path: Path) -> None:
-    weights = {
-        name: tensor for name, tensor in load_file(path).items() if "layer.1.attention" not in name
-    }
-    save_file(weights, path, metadata={"format": "pt"})
-
-
 @pytest.mark.parametrize(
     ("file", "damage", "said"),
     [
         ("model.safetensors", cut, "is damaged or cut off"),
-        ("model.safetensors", without_a_layer, "lacks [0-9]+ weights of its encoder, the first is"),
         ("config.json", lambda p: p.write_text("{}"), "cannot be loaded"),
-        ("tokenizer.json", cut, "cannot be loaded"),
     ],
 )
 def test_a_damaged_folder_is_one_line(copy: Path, file: str, damage: Any, said: str) -> None:
@@ -247,18 +232,6 @@ def test_ids_are_those_of_the_tokenizer_whatever_it_was_told_before(
     assert padded["attention_mask"].count(0) > 0  # its own calls still pad
 
 
-def test_a_model_with_code_of_its_own_is_not_run(copy: Path, tmp_path: Path) -> None:
-    """transformers would ask on the terminal, and run the code of the repository."""
-    mark = tmp_path / "ran"
-    (copy / "configuration_new.py").write_text(f"open({str(mark)!r}, 'w')")
-    config = json.loads((copy / "config.json").read_text())
-    config |= {"model_type": "new", "auto_map": {"AutoConfig": "configuration_new.NewConfig"}}
-    (copy / "config.json").write_text(json.dumps(config))
-    with pytest.raises(NotAModel, match="needs code from its own repository") as caught:
-        load(resolve(str(copy)))
-    assert "bench.evaluate" in str(caught.value.hint) and not mark.exists()
-
-
 @pytest.fixture
 def deberta(tmp_path: Path) -> Path:
     """Write a folder like microsoft/deberta-v3-base: spm.model is its only vocabulary."""
@@ -301,11 +274,3 @@ def test_a_sentencepiece_vocabulary(deberta: Path, monkeypatch: pytest.MonkeyPat
         caught.value.hint
         == "in a clone of bench: pip install -c constraints.txt '.[sentencepiece]'"
     )
-
-
-def test_buffers_that_transformers_computes_are_not_reported_as_unused(copy: Path) -> None:
-    """RoBERTa's checkpoints on the hub hold position_ids."""
-    weights = load_file(copy / "model.safetensors")
-    weights["embeddings.position_ids"] = torch.arange(8)
-    save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
-    assert "embeddings" not in load(resolve(str(copy))).report()

@@ -14,29 +14,22 @@ import numpy as np
 import pytest
 import torch
 from every_family import EVERY
-from models import Columns, built, sentences
+from models import built, sentences
 
 from bench.backbones import load, resolve
 from bench.backbones.direction import is_causal, reads_ahead
 from bench.backbones.dropout import check_dropout_arrived, is_dropout
 from bench.backbones.families import FAMILIES
 from bench.backbones.positions import table_length
-from bench.base.errors import Interrupted
 from bench.export.st_folder import write_st
 from bench.export.vectors import compare_vectors
-from bench.method import Context, TorchMethod
-from bench.method.batch import Batch
-from bench.method.config import RunConfig
 from bench.methods.pooling import IN_PARTS
 from bench.methods.pretrained import Pretrained
 from bench.methods.simcse import SimCSE
-from bench.training.loop import run_loop
 
 Models = Callable[[str], str]
 FAMILY = pytest.mark.parametrize("name", EVERY)
 TEXTS = [*sentences(5, seed=9), "a man plays " * 9, 'He said "no" , 42 % ; naïve', "a", ""]
-CHANGED = {"batch_size": 4, "max_steps": 6, "eval_steps": 3, "learning_rate": 1e-3}
-FILE = "trained.safetensors"
 
 
 @pytest.fixture(scope="module")
@@ -147,63 +140,6 @@ def test_vectors_are_those_of_transformers(name: str, models: Models, tmp_path: 
 @pytest.mark.matrix(every=20)
 @pytest.mark.slow
 @FAMILY
-def test_chunks_have_the_gradient_of_the_batch(name: str, models: Models, tmp_path: Path) -> None:
-    method = simcse(models(name), tmp_path, dropout=0.0).double()
-    texts = sentences(7, seed=4)
-    found = []
-    for chunk in (None, 2):
-        method.zero_grad()
-        method._chunk = chunk
-        loss = method(batch(method, texts)).total
-        loss.backward()
-        gradients = {key: p.grad for key, p in method.named_parameters() if p.grad is not None}
-        found.append((loss.detach(), gradients))
-    (whole, gradients), (cut, others) = found  # Gemma's norms are in float32 even so
-    torch.testing.assert_close(cut, whole, rtol=0, atol=1e-7)
-    assert gradients.keys() == others.keys()
-    for key, gradient in gradients.items():
-        torch.testing.assert_close(others[key], gradient, rtol=0, atol=1e-7)
-
-
-@pytest.mark.matrix(every=20)
-@pytest.mark.slow
-@FAMILY
-def test_a_killed_training_goes_on_to_the_same_bytes(
-    name: str, models: Models, tmp_path: Path
-) -> None:
-    def train(folder: Path, stop_after: int | None) -> None:
-        asked = [0]
-
-        def should_stop() -> bool:
-            asked[0] += 1
-            return stop_after is not None and asked[0] > stop_after
-
-        context = Context(
-            RunConfig(device="cpu", save_seconds=0.0),
-            folder=folder,
-            seed=1,
-            should_stop=should_stop,
-            dev_score=lambda method: float(method.mean),
-        )
-        method = simcse(models(name), folder, context=context, **CHANGED)
-        method.mean = 0.0
-        run_loop(method, Columns(method.token_ids(sentences(30, seed=5))), context)
-
-    train(tmp_path / "whole", None)
-    with pytest.raises(Interrupted):
-        train(tmp_path / "cut", 2)
-    train(tmp_path / "cut", None)
-    whole = (tmp_path / "whole" / "checkpoint" / FILE).read_bytes()
-    assert (tmp_path / "cut" / "checkpoint" / FILE).read_bytes() == whole
-    again = simcse(models(name), tmp_path)
-    fresh = again.encode(TEXTS)
-    again.load(tmp_path / "whole" / "checkpoint")
-    assert np.abs(again.encode(TEXTS) - fresh).max() > 1e-3, "something was trained and read"
-
-
-@pytest.mark.matrix(every=20)
-@pytest.mark.slow
-@FAMILY
 def test_an_export_gives_the_methods_vectors(name: str, models: Models, tmp_path: Path) -> None:
     for pooler in (poolers(name)[0], "avg_first_last"):
         method = simcse(models(name), tmp_path, pooling=pooler)
@@ -218,8 +154,3 @@ def simcse(folder: str, place: Path, **values: Any) -> Any:
     """Build SimCSE over all tokens, with a dropout that makes two views differ."""
     given: dict[str, Any] = {"setting": "unsupervised", "pooling": "avg", "dropout": 0.1}
     return built(SimCSE, folder, place, **(given | values))
-
-
-def batch(method: TorchMethod, texts: list[str]) -> Batch:
-    rows = np.arange(len(texts))
-    return Batch(method.collate({"sentence": method.backbone.ids(texts)}, rows, 0))

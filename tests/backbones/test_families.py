@@ -154,7 +154,7 @@ def test_the_heads_of_later_families_give_the_models_own_logits(name: str, tmp_p
         torch.testing.assert_close(backbone.mlm_head().eval()(states), logits)
 
 
-@pytest.mark.parametrize("name", ["qwen3", "llama", "gpt_neox", "opt"])
+@pytest.mark.parametrize("name", ["qwen3", "opt"])
 def test_the_output_matrix_of_a_decoder_gives_its_logits(name: str, tmp_path: Path) -> None:
     from every_family import EVERY as LATER
     from transformers import AutoModelForCausalLM

@@ -35,25 +35,17 @@ BERT = {
 }
 GPT2 = {"vocab_size": 600, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
 T5 = {"vocab_size": 600, "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
-OPT = BERT | {"ffn_dim": 64, "word_embed_proj_dim": 32}
 DISTIL = {"vocab_size": 600, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64}
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "gpt2": ("GPT2Model", GPT2),
-    "gpt_neox": ("GPTNeoXModel", BERT),
     "t5": ("T5EncoderModel", T5),
-    "opt": ("OPTModel", OPT),
     "bloom": ("BloomModel", {"vocab_size": 600, "hidden_size": 32, "n_layer": 2, "n_head": 4}),
-    "qwen2": ("Qwen2Model", BERT | {"num_key_value_heads": 2}),
     "llama": ("LlamaModel", BERT | {"num_key_value_heads": 2}),
-    "albert": ("AlbertModel", BERT | {"embedding_size": 16}),
-    "electra": ("ElectraModel", BERT | {"embedding_size": 16}),
     "distilbert": ("DistilBertModel", DISTIL),
     "mpnet": ("MPNetModel", BERT),
     "longformer": ("LongformerModel", BERT | {"attention_window": [8, 8]}),
-    "data2vec-text": ("Data2VecTextModel", BERT),
     "esm": ("EsmModel", BERT | {"mask_token_id": 4}),
     "deberta-v2": ("DebertaV2Model", BERT),
-    "modernbert": ("ModernBertModel", BERT),
     "xlm": ("XLMModel", {"vocab_size": 600, "emb_dim": 32, "n_layers": 2, "n_heads": 4}),
 }
 
@@ -68,7 +60,7 @@ def encoder(kind: str, dropout: float | None = None) -> Any:
     return cls(config)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["gpt2", "t5", "distilbert", "longformer", "deberta-v2", "xlm"])
 def test_a_dropout_arrives_in_every_part_of_an_encoder(kind: str) -> None:
     made = encoder(kind, 0.25)
     before = torch.get_rng_state()
@@ -93,13 +85,8 @@ def test_a_dropout_that_stays_out_is_refused() -> None:
 
 HEADS: dict[str, tuple[str, dict[str, Any]]] = {
     "gpt_neox": ("GPTNeoXForCausalLM", BERT),
-    "albert": ("AlbertForMaskedLM", BERT | {"embedding_size": 16}),
     "albert, pretraining": ("AlbertForPreTraining", BERT | {"embedding_size": 16}),
-    "xlm": ("XLMWithLMHeadModel", KINDS["xlm"][1]),
-    "fnet": ("FNetForMaskedLM", BERT),
     "bigbird": ("BigBirdForQuestionAnswering", BERT),
-    "electra": ("ElectraForMultipleChoice", BERT | {"embedding_size": 16}),
-    "t5": ("T5EncoderModel", T5),
     "t5, whole": ("T5ForConditionalGeneration", T5),
 }
 
@@ -128,21 +115,7 @@ def method_on(kind: str) -> Any:
     return SimpleNamespace(encoder=made, backbone=backbone)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "mpnet",
-        "longformer",
-        "data2vec-text",
-        "esm",
-        "qwen2",
-        "llama",
-        "albert",
-        "gpt2",
-        "t5",
-        "bloom",
-    ],
-)
+@pytest.mark.parametrize("kind", ["mpnet", "longformer", "esm", "llama", "gpt2", "t5", "bloom"])
 def test_padding_on_the_left_gives_every_token_the_state_it_had(kind: str) -> None:
     method = method_on(kind)
     features = pad([[20, 21, 22, 23, 24, 25], [30, 31]], 1)

@@ -28,8 +28,10 @@ def check_ids(folder: Path) -> str:
     return backbone.note
 
 
-@pytest.mark.parametrize("kind", ["BertTokenizer", "T5Tokenizer", "NoSuchTokenizer"])
-@pytest.mark.parametrize("unigram", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "unigram"),
+    [("BertTokenizer", True), ("T5Tokenizer", False), ("NoSuchTokenizer", False)],
+)
 def test_a_class_that_is_missing_or_of_another_kind(
     kind: str | None, unigram: bool, tmp_path: Path
 ) -> None:
