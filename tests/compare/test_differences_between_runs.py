@@ -104,10 +104,8 @@ def test_untrained_rows_have_no_table_of_their_own_if_that_of_another_length_has
     ("kinds", "noted"),
     [
         ({"a": TUNED, "b": TUNED, "c": OWN}, {"c": "not tuned"}),
-        ({"a": TUNED, "b": OWN, "c": PAPER}, {"a": "tuned"}),
         ({"a": TUNED, "b": "elsewhere", "c": TUNED}, {"b": "tuned in another search"}),
         ({"a": OWN, "b": PAPER}, {}),
-        ({"a": TUNED, "b": TUNED}, {}),
     ],
 )
 def test_a_row_whose_values_were_found_otherwise_says_so(

@@ -161,11 +161,6 @@ def test_of_several_starts_it_is_the_one_of_its_values(runs: list[Run], tmp_path
     assert of is not None and "prompt_length 16" in of.row and of.ci_low > 0
 
 
-def test_starts_alone_are_a_table(tmp_path: Path) -> None:
-    runs = [start(tmp_path, "ct", 1.0), start(tmp_path, "simcse", 0.4)]
-    assert set(shown(only(make_tables(runs)))) == {"SimCSE (step 0)", "CT (step 0)"}
-
-
 def test_starts_stand_in_the_tables_of_every_length_and_text(
     runs: list[Run], tmp_path: Path
 ) -> None:

@@ -122,16 +122,6 @@ def test_rows_are_apart_exactly_if_fingerprints_are() -> None:
         assert (exact[0] == exact[1]) == (first.fingerprint == second.fingerprint)
 
 
-def test_a_dev_set_with_another_name_is_told_by_its_name() -> None:
-    other = with_recipe(run_of_code(2, dev="e" * 64), select_on="captions dev")
-    assert sorted(named(run_of_code(1), other)) == ["select_on=STS-B dev", "select_on=captions dev"]
-
-
-def test_every_seed_in_both_precisions_is_in_its_own_row() -> None:
-    both = [run_of_code(seed, precision=of) for seed in (1, 2) for of in ("fp32", "bf16")]
-    assert named(*both) == {"precision=fp32": [1, 2], "precision=bf16": [1, 2]}
-
-
 def other_method(one: RunRecord) -> RunRecord:
     return replace(one, method="promcse", run_id=one.run_id.replace("simcse", "promcse"))
 
@@ -152,17 +142,6 @@ def test_methods_of_two_precisions_say_so_and_strict_refuses(tmp_path) -> None:
     }
     with pytest.raises(BenchError, match="precision: bf16 in PromCSE; fp32 in most rows"):
         make_tables(runs, strict=True)
-
-
-def test_strict_refuses_methods_of_other_dev_sets_or_processes(tmp_path) -> None:
-    for determines, expected in (
-        ({"dev": "e" * 64}, "dev set: eeeeee in PromCSE; dddddd in most rows"),
-        ({"ranks": 4}, "processes: 4 in PromCSE; 1 in most rows"),
-    ):
-        others = [other_method(run_of_code(1, **determines))]
-        runs = [Run(one, tmp_path) for one in (run_of_code(1), run_of_code(2), *others)]
-        with pytest.raises(BenchError, match=expected):
-            make_tables(runs, strict=True)
 
 
 def test_rows_of_another_code_of_a_suite_say_so(tmp_path) -> None:

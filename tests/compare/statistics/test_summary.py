@@ -9,7 +9,7 @@ import pytest
 from factories import RAW_PROTOCOL, STS, family, record, sts_scores
 from msgspec.structs import replace
 
-from bench.base.errors import BenchError, UnknownName
+from bench.base.errors import BenchError
 from bench.compare.questions import asked_tables
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
@@ -130,21 +130,6 @@ def test_runs_of_different_code_never_share_a_row() -> None:
 def compared(records: list[RunRecord], baseline: str | None = None) -> Table:
     (table,) = asked_tables(summarise(records), (), baseline)
     return table
-
-
-def test_baseline_differences() -> None:
-    table = compared(family(), "simcse")
-    mean = {one.name: round(one.cells[-1].mean, 2) for one in table.rows if one.cells[-1]}
-    for one in table.rows:
-        against = one.cells[-1].against if one.cells[-1] else None
-        expected = None if one.is_baseline else pytest.approx(mean[one.name] - mean["simcse"])
-        assert (against and against.difference) == expected
-    assert table.baseline == "simcse" and [one.name for one in table.rows if one.is_baseline] == [
-        "simcse"
-    ]
-    assert compared(family(), "dcpcse+mlm").baseline == "dcpcse+mlm"
-    with pytest.raises(UnknownName, match="nearest: simcse"):
-        compared(family(), "simsce")
 
 
 def test_the_baseline_is_one_row_and_fixed_before_the_scores() -> None:

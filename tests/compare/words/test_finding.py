@@ -8,7 +8,7 @@ import pytest
 from judged_rows import judged_row, judged_table
 
 from bench.compare.statistics.table import FEW_SEEDS, FOR_COMPARISON, FOR_SCALE, Row, Table
-from bench.compare.words.finding import find, table_finding, verdict_word
+from bench.compare.words.finding import find, table_finding
 from bench.compare.words.legend import legend
 
 BASE = judged_row("simcse", 60.0)
@@ -126,14 +126,6 @@ def test_the_finding_is_that_of_the_publishers_first_table_of_several_rows() -> 
     unranked = replace(single, columns=("alignment",), falling=("alignment",))
     assert find([unranked]).text.startswith("No method is ranked here")
     assert find([]).text == "No method has a score on every task yet."
-
-
-def test_each_row_has_its_verdict_in_a_word() -> None:
-    table = against_simcse(BETTER[0], BASE, OPEN[0], WORSE[0], OLD)
-    words = [verdict_word(row, table) for row in table.rows]
-    assert words == ["better", "baseline", "inconclusive", "worse", "not tested"]
-    plain = alone(BASE, OLD)
-    assert [verdict_word(row, plain) for row in plain.rows] == ["", ""]
 
 
 def test_the_legend_explains_what_the_table_has() -> None:

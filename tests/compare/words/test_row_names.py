@@ -99,10 +99,7 @@ def test_the_hash_of_a_file_is_in_the_name_of_its_table_alone() -> None:
 @pytest.mark.parametrize(
     ("baseline", "name"),
     [
-        ("simcse", "SimCSE"),
         ("promcse+eh", "PromCSE+EH"),
-        ("simcse roberta-base", "SimCSE roberta-base"),
-        ("my model", "my model"),
         (None, ""),
     ],
 )
