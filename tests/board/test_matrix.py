@@ -16,7 +16,7 @@ from bench.base.markup import as_markdown
 from bench.board.board import Board, build_board
 from bench.board.matrix import Matrix
 from bench.board.pages.board import render_board
-from bench.board.pages.matrix import ShownCell, ShownGroup, ShownRow, matrix_grid, shown_matrix
+from bench.board.pages.matrix import matrix_grid, shown_matrix
 from bench.board.pages.matrix_picture import DARK, LIGHT, WIDTH, matrix_pictures, picture_rows
 from bench.board.pages.questions import answered_questions, questions_grid
 from bench.compare.words.finding import comparison_of
@@ -145,19 +145,6 @@ def test_the_picture_has_every_word_in_letters_that_a_phone_shows(board: Board) 
         assert "1f5f9e" not in svg or name == LIGHT
     (card,) = [content for name, content in pictures.items() if name.endswith(".png")]
     assert card[:4] == b"\x89PNG" and int.from_bytes(card[16:20], "big") == 1200
-
-
-def test_a_picture_has_the_colour_of_each_verdict(board: Board) -> None:
-    shown = shown_matrix(board)
-    assert shown is not None
-    (row, _), *_ = picture_rows(shown)
-    words = {"better": "#dfeaf6", "worse": "#f8e3d0", "inconclusive": "#f4f0e6"}
-    for word, colour in words.items():
-        cell = ShownCell("+1.0", word, "x", True)
-        one = ShownGroup("", [ShownRow(row.name, "", "", "", [cell])])
-        drawn = matrix_pictures(replace(shown, groups=[one]))[LIGHT].decode()
-        assert colour in drawn
-        assert not any(other in drawn for key, other in words.items() if key != word)
 
 
 def test_a_foreign_name_leaves_the_picture_a_picture(board: Board) -> None:

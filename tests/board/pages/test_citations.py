@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +13,7 @@ from msgspec import structs
 
 from bench.board.board import Board, build_board
 from bench.board.pages.board import render_board
-from bench.board.pages.citations import citation_of_run, row_citations
-from bench.board.pages.links import arxiv_url, docs_link, method_paper_url
-from bench.board.pages.run_page import render_run
+from bench.board.pages.citations import row_citations
 from bench.board.publish.described import with_descriptions
 from bench.papers import papers
 from bench.records import Run, RunsFolder
@@ -68,19 +65,6 @@ def test_a_citation_has_the_rows_numbers(made: Board) -> None:
     assert f"url = {{https://example.org/boards/v1/index.html#{anchor}}}" in first
 
 
-def test_the_page_and_the_panel_have_it(made: Board) -> None:
-    html = render_board(made)
-    data = re.search(r'id="board-data">(.*?)</script>', html, re.DOTALL)
-    assert data is not None
-    shown = made.tables[0]
-    notes = json.loads(data[1])["notes"][shown.anchor]
-    assert [note["cite"] for note in notes] == row_citations(made, shown)
-    run = made.runs[0]
-    text = citation_of_run(made, run.record.run_id)
-    page = render_run(made, run)
-    assert "Cite this row" in page and text.splitlines()[0] in page
-
-
 def test_a_hostile_name_cannot_end_a_field(made: Board) -> None:
     shown = made.tables[0]
     row = replace(shown.table.rows[0], method="a}, note = {x\\input{y}" + HOSTILE)
@@ -101,10 +85,6 @@ def test_papers_are_linked_at_arxiv(made: Board) -> None:
     html = render_board(described)
     assert 'href="https://arxiv.org/abs/2203.06875"' in html
     assert 'href="https://arxiv.org/abs/2104.08821"' in html
-    assert arxiv_url("Ours, arXiv 2203.06875v1, 2022").endswith("/2203.06875v1")
-    assert arxiv_url("EMNLP 2014") == ""
-    assert method_paper_url("focal-infonce", "EMNLP 2023").endswith("/2310.06918")
-    assert method_paper_url("glove-avg", "EMNLP 2014") == ""
 
 
 def test_numbers_at_arxiv_are_those_of_the_methods() -> None:
@@ -120,14 +100,3 @@ def test_numbers_at_arxiv_are_those_of_the_methods() -> None:
                 assert found == number.partition("v")[0], paper
                 compared += 1
     assert compared > 12
-
-
-def test_links_to_the_documentation_only_if_it_has_an_address(made: Board) -> None:
-    assert "statistics.html" not in render_board(made)
-    html = render_board(replace(made, docs="https://example.org/bench/"))
-    assert 'href="https://example.org/bench/statistics.html"' in html
-    assert docs_link("https://host/x/docs/README.md", "statistics") == (
-        "https://host/x/docs/statistics.md"
-    )
-    assert docs_link("", "statistics") == ""
-    assert 'href="#rule"' in render_board(made) and 'id="rule"' in render_board(made)

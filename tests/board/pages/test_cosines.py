@@ -9,7 +9,7 @@ import pytest
 from made_runs import made_run
 from scipy.stats import gaussian_kde
 
-from bench.board.pages.drawings import RIDGE_SIZE, cosine_ridges, density
+from bench.board.pages.drawings import cosine_ridges, density
 from bench.records import Run, RunsFolder
 from bench.records.arrays import read_arrays
 
@@ -31,27 +31,6 @@ def test_each_level_has_its_pairs_and_their_mean(tmp_path: Path) -> None:
         assert ridge["mean"] == pytest.approx(np.mean(inside))
     levels = [ridge["label"] for ridge in drawn["ridges"]]
     assert levels == ["4 to 5", "3 to 4", "2 to 3", "1 to 2", "0 to 1"]
-
-
-def test_a_density_is_drawn_over_its_cosines(tmp_path: Path) -> None:
-    """Pairs rated high at 0.6, pairs rated low at -0.3: the axis goes from -0.4 to 1, and the peaks
-    are there.
-    """
-    record = made_run(tmp_path, "simcse", 1)
-    path = RunsFolder(tmp_path).predictions_path(record.run_id, "STS-B", "senteval-all/1")
-    noise = np.random.default_rng(0).normal(0, 0.02, 2000)
-    cosine = np.concatenate([0.6 + noise, -0.3 + noise])
-    np.savez(path, prediction=cosine, gold=np.repeat([4.5, 0.5], 2000))
-    drawn = cosine_ridges(Run(record, tmp_path / record.run_id))
-    assert drawn is not None and drawn["ticks"][0] == (0.0, "-0.4")
-    assert drawn["ticks"][-1] == (RIDGE_SIZE[0], "1.0")
-    for ridge, middle in zip(drawn["ridges"], (0.6, -0.3), strict=True):
-        points = [tuple(map(float, pair.split())) for pair in ridge["path"].split("L")]
-        x, y = min(points, key=lambda point: point[1])
-        assert x == pytest.approx((middle + 0.4) / 1.4 * RIDGE_SIZE[0], abs=4)
-        assert -y == pytest.approx(RIDGE_SIZE[1], rel=0.15) and ridge["x"] == pytest.approx(
-            x, abs=4
-        )
 
 
 @pytest.mark.parametrize("damage", ["missing", "out of range", "not a file of arrays"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import zipfile
 from collections.abc import Callable
@@ -117,18 +116,10 @@ def with_score_fields(**fields: Any) -> Forgery:
     return lambda store, run: store.write(replace(run, scores=(replace(run.scores[0], **fields),)))
 
 
-def more_detail(name: str, value: Any, *path: str) -> Forgery:
-    """A key of its own in a score's detail, below ``path``."""
-
-    def change(store: RunsFolder, run: RunRecord) -> None:
-        detail = json.loads(json.dumps(dict(run.scores[0].detail)))
-        below = detail
-        for key in path:
-            below = below[key]
-        below[name] = value
-        with_score_fields(detail=detail)(store, run)
-
-    return change
+def more_detail(store: RunsFolder, run: RunRecord) -> None:
+    """A key of its own in a score's detail."""
+    detail = {**run.scores[0].detail, "better than all": 99.99}
+    with_score_fields(detail=detail)(store, run)
 
 
 def own_task(store: RunsFolder, run: RunRecord) -> None:
@@ -160,15 +151,7 @@ FORGERIES: dict[str, tuple[Forgery, str]] = {
         with_score_fields(std=0.01),
         "the standard deviation 0.01 is recorded, its predictions give None",
     ),
-    "metric": (
-        with_score_fields(metric="accuracy"),
-        "the metric accuracy is recorded, check has spearman",
-    ),
-    "detail": (more_detail("better than all", 99.99), "detail.better than all is recorded"),
-    "detail below": (
-        more_detail("invented", {"spearman": 99.99, "n": 750}, "subsets"),
-        "detail.subsets.invented is recorded, its predictions do not",
-    ),
+    "detail": (more_detail, "detail.better than all is recorded"),
     "a field twice": (
         in_record('"status":', '"status": "/home/ada/secret", "status":'),
         "the field 'status' has two values",
@@ -216,10 +199,6 @@ def large_together(folder: Path) -> None:
 def many(folder: Path) -> None:
     for i in range(checking.MOST_FILES + 1):
         (folder / "predictions" / f"T{i}.npz").touch()
-
-
-def sender(name: str) -> Callable[[Path], object]:
-    return lambda folder: (folder / SENDER_FILE).write_text(name)
 
 
 FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {

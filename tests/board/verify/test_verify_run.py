@@ -162,50 +162,6 @@ def test_a_run_that_another_process_works_on_is_left_alone(store: RunsFolder) ->
         pass  # asking did not take the lock
 
 
-def scores_with_average(store: RunsFolder, run: RunRecord) -> RunRecord:
-    """Seven sets with the same random arrays, and their average."""
-    from bench.score.suites import average, suite
-
-    with np.load(predictions(store, run)) as stored:
-        arrays = {**stored}
-    one = replace(run.scores[0], suite="sts", protocol="senteval-all/1")
-    scores = []
-    for task in suite("sts").tasks:
-        store.write_predictions(run.run_id, task.name, task.protocol, arrays)
-        scores.append(replace(one, task=task.name))
-    mean = average(scores)
-    assert mean is not None
-    return replace(run, scores=(*scores, mean))
-
-
-def test_an_average_that_does_not_follow_from_its_tasks(
-    store: RunsFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    empty: dict[str, dict[str, str]] = {"given": {}, "data": {}, "dev": {}}
-    monkeypatch.setattr("bench.board.verify.scores.known_sets", lambda: empty)
-    monkeypatch.setattr("bench.board.verify.runs.known_sets", lambda: empty)
-    run = scores_with_average(store, finished_run(store))
-    run = replace(
-        run, provenance=replace(run.provenance, data={score.task: "0" * 64 for score in run.scores})
-    )
-    store.write(run)
-    assert differing(store, run) == set()
-    *scores, mean = run.scores
-    assert mean.task == "Avg." and mean.predictions_sha256 is None
-    store.write(replace(run, scores=(*scores, replace(mean, value=mean.value + 0.01))))
-    assert differing(store, run) == {"average"}
-    store.write(replace(run, scores=(*scores[1:], mean)))
-    assert differing(store, run) == {"average"}
-    for said in (
-        {"std": 0.01},
-        {"metric": "accuracy"},
-        {"detail": {"tasks": ["STS12"]}},
-        {"detail": {**mean.detail, "wmean": 99.0}},
-    ):
-        store.write(replace(run, scores=(*scores, replace(mean, **said))))
-        assert differing(store, run) == {"average"}, said
-
-
 def test_the_known_hashes_are_those_of_the_data(shared: Path) -> None:
     """The hashes in the package equal the hashes of the data folder, for sets that are quick to
     read.
