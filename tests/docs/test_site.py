@@ -81,11 +81,9 @@ def test_the_site_has_the_boards_and_linked_files_of_the_repository(site: Path) 
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    "name", ["bench.train", "bench.method.TorchMethod", "bench.score.suites.Task"]
-)
+@pytest.mark.parametrize("name", ["bench.train", "bench.method.TorchMethod"])
 def test_a_public_name_has_its_docstring_on_the_site(site: Path, name: str) -> None:
-    page = {"bench": "python", "bench.method": "method", "bench.score.suites": "suite"}
+    page = {"bench": "python", "bench.method": "method"}
     place, _, last = name.rpartition(".")
     text = (site / "reference" / f"{page[place]}.html").read_text(encoding="utf-8")
     said = inspect.getdoc(getattr(importlib.import_module(place), last))

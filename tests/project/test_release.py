@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-import bench
-
 ROOT = Path(__file__).resolve().parents[2]
 RELEASE = ROOT / ".ci" / "release"
 
@@ -124,18 +122,3 @@ def test_a_users_folder_methods_hides_nothing(
     assert done.returncode == 0 and '"mine"' in done.stdout, done.stderr
     place = Path((tmp_path / "place.txt").read_text())
     assert place.is_relative_to(tmp_path / "site") is from_wheel
-
-
-def test_the_version_costs_nothing_and_is_a_version() -> None:
-    from packaging.version import Version
-
-    assert Version(bench.__version__)
-    code = (
-        "import sys; before = set(sys.modules); import bench; bench.__version__; "
-        "print(*sorted(set(sys.modules) - before))"
-    )
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert {name.partition(".")[0] for name in loaded} <= {"bench", *sys.stdlib_module_names}
-    assert not {"importlib.metadata", "subprocess", "click"} & set(loaded)
