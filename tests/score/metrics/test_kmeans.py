@@ -16,9 +16,7 @@ def blobs(n: int, dim: int, centres: int, seed: int = 0, spread: float = 1.0) ->
     )
 
 
-@pytest.mark.parametrize(
-    ("n", "dim", "clusters"), [(500, 8, 5), (300, 3, 40), (701, 20, 11), (60, 2, 1), (97, 5, 60)]
-)
+@pytest.mark.parametrize(("n", "dim", "clusters"), [(500, 8, 5), (60, 2, 1), (97, 5, 60)])
 def test_the_same_clusters_as_scikit_learn_in_float64(n, dim, clusters):
     x = blobs(n, dim, 6) + 100
     for seed, one in enumerate(kmeans(x, clusters, range(3))):

@@ -140,7 +140,7 @@ def jobs_of_all_kinds(n: int) -> list[FitJob]:
 @pytest.mark.slow
 @pytest.mark.matrix(every=4)
 @pytest.mark.parametrize("chunk_bytes", [1, 1 << 12, 1 << 20])
-@pytest.mark.parametrize("classes", [2, 3, 6])
+@pytest.mark.parametrize("classes", [2, 6])
 def test_all_at_once_is_one_after_the_other(classes, chunk_bytes, monkeypatch):
     """Equal in float64 to the last digits: weights, dev accuracies and epochs, however the jobs are
     packed.

@@ -35,23 +35,3 @@ def test_without_a_train_split_a_draw_is_tested_on_all_the_rest():
     assert about == (150 - 32, "accuracy", FEWSHOT_PROTOCOL)
     assert result.predictions["gold"].tolist() == texts.labels.tolist()
     assert 60 < result.value < 100
-
-
-def test_with_a_train_split_examples_come_from_it_and_the_test_split_is_tested():
-    texts = labelled({"train": 200, "dev": 30, "test": 50}, name="TREC", classes=6)
-    loaded = fewshot(texts)
-    asked = []
-
-    def recorded(sentences):
-        asked.extend(sentences)
-        return words_in(sentences)
-
-    result = loaded.score(recorded)
-    assert set(asked) == set(loaded.sentences)
-    draws = [draw(texts.labels[:200], 16, "TREC", seed) for seed in range(DRAWS)]
-    rows = sorted({*np.concatenate(draws).tolist(), *range(230, 280)})  # the drawn rows, and test
-    assert set(asked) == {texts.texts[0][row] for row in rows}
-    assert result.n == 50 and (result.predictions["prediction"] >= 0).all()
-    x = words_in(texts.texts[0]).astype(float)
-    want = predicted(x[draws[0]], texts.labels[draws[0]], x[230:])
-    assert result.predictions["prediction"][:, 0].tolist() == want

@@ -107,11 +107,6 @@ def test_tables_print_mark_and_bound_it_as_the_object_says(runs: Path, plugin: P
     assert f"{cells['good']['mean']:.2f}" not in done.stdout
 
 
-def test_verify_computes_it_again(runs: Path, plugin: Path) -> None:
-    said = " ".join(bench("verify", "--runs", runs, "--plugin", plugin).stdout.split())
-    assert "6 runs, 6 scores computed again: nothing differs" in said
-
-
 @pytest.mark.nightly
 def test_pages_have_its_label_and_sort_it_from_below(
     runs: Path, plugin: Path, tmp_path: Path

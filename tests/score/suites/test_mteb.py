@@ -14,13 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
-from commands import bench, error_line, the_run
 
 from bench.base.errors import BenchError
 from bench.data.sets import DataFolder
 from bench.data.sets.sts_multi import read_sts_multi
-from bench.records import RunsFolder
-from bench.records.arrays import read_arrays
 from bench.score.suites import RunPlace, Task, suite
 
 mteb = pytest.importorskip("mteb")
@@ -92,40 +89,6 @@ def test_an_sts_task_gives_mtebs_own_number_and_keeps_its_cosines(tmp_path: Path
     assert result.detail["mteb_version"] == mteb.__version__
     assert result.detail["dataset"] == {"path": "local", "revision": "r1"}
     json.dumps(result.detail, allow_nan=False)
-
-
-@pytest.mark.nightly
-def test_a_run_keeps_mtebs_predictions_apart_from_our_own_sets(tiny, shared, tmp_path):
-    words = (
-        f"run --method pretrained --set pooling=mean --backbone {tiny} --setting none --device cpu"
-    )
-    data = f"--data {shared / 'data'} --offline --runs {tmp_path} --suite"
-    command = (*words.split(), *data.split())
-    done = bench(*command, "mteb:STS16")
-    assert done.exit_code == 0, done.stderr
-    folder = the_run(tmp_path)
-    store = RunsFolder(tmp_path)
-    record = store.read(folder.name)
-    (score,) = record.scores
-    about = score.suite, score.task, score.protocol, score.n
-    assert about == ("mteb", "STS16", "mteb/2", 1186)
-    assert list(record.provenance.data) == ["mteb/STS16"]
-    assert (record.cost.encode_sentences_per_second or 0) > 0
-    kept = read_arrays(store.predictions_path(folder.name, "STS16", "mteb/2", "mteb"))
-    files = {str(path.relative_to(folder / "predictions")) for path in folder.rglob("*.npz")}
-    assert files == {"mteb/STS16.npz"}
-    wanted = 100 * scipy.stats.spearmanr(kept["prediction"], kept["gold"]).statistic
-    assert score.value == pytest.approx(wanted, abs=1e-9)
-    (model,) = mteb.ResultCache(folder / "mteb").load_results(include_remote=False).model_results
-    assert model.model_name == f"bench/{folder.name}"
-    again = bench(*command, "mteb:STS16")
-    assert again.exit_code == 0 and "was done already" in again.stderr + again.stdout
-    partly = bench(*command, "mteb:STS16,Banking77Classification")
-    line = (
-        "Banking77Classification: mteb/banking77 at revision 0fd18e25b25c is not in the local cache"
-    )
-    assert partly.exit_code == 1 and f"missing: {line}" in partly.stderr
-    assert line in error_line(bench(*command, "mteb:Banking77Classification"))
 
 
 def test_mteb_hosts_the_text_of_our_sets_in_other_languages(shared: Path) -> None:

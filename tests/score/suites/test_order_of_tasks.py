@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -55,7 +54,7 @@ def scored(suite: Suite, folder: Path) -> Run:
     return Run(made, store.folder(made.run_id))
 
 
-ORDERS = list(itertools.permutations(SETS))
+ORDERS = [tuple(SETS), tuple(reversed(SETS))]
 
 
 @pytest.mark.parametrize("order", ORDERS, ids="-".join)

@@ -136,8 +136,6 @@ def test_a_suite_option_is_taken_apart(text: str, parts: tuple[str, ...]) -> Non
 
 
 WRONG = [
-    ("pairs.tsv", "a\tb\t1\nc\td\t2\n", "names the columns a, b, 1; none is known"),
-    ("pairs.tsv", "sentence1\tsentence2\tscore\na\tb\t1\nc\td\t1\n", "all 2 ratings are 1"),
     (
         "pairs.tsv",
         "sentence1\tsentence2\tscore\tsplit\na\tb\t1\ttrain\nc\td\t2\ttrain\n",
@@ -145,20 +143,9 @@ WRONG = [
     ),
     (
         "pairs.jsonl",
-        '{"sentence1": "a", "sentence2": null, "score": 1}\n',
-        "'sentence2' is null, expected a text",
-    ),
-    (
-        "pairs.jsonl",
         '{"sentence1": "a", "sentence2": "b", "score": 1}\n{"sentence1": "a", "score": 2}\n',
         "line 2 has no 'sentence2'",
     ),
-    (
-        "pairs.csv",
-        "sentence1;sentence2;score\na;b;1,5\n",
-        "its columns are separated by semicolons",
-    ),
-    ("classification:texts.csv", "text,label\na,1\nb,2\n", "the largest class, '1', has 1 text"),
     (
         "classification:texts.csv",
         "text,label,split\n" + "a,1,train\n" * 12 + "b,2,test\n",
@@ -182,37 +169,6 @@ def test_a_mistake_in_a_file_is_one_line(
     whole = error_line(done) + done.stderr
     assert message in whole
     assert not (tmp_path / "runs").exists()
-
-
-LEFT_OUT = [
-    ("gold.csv", "sentence1,sentence2,gold,score", "gold.csv:sentence1,sentence2,gold"),
-    (
-        "sick.csv",
-        "sentence1,sentence2,label,relatedness_score",
-        "sick.csv:sentence1,sentence2,label",
-    ),
-    ("classification:a.csv", "label,title,content", "a.csv:title,content,label"),
-]
-
-
-@pytest.mark.parametrize(("option", "header", "spelling"), LEFT_OUT)
-def test_a_column_that_may_be_meant_is_refused_with_the_spelling_that_decides(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, header: str, spelling: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    texts = ("sentence", "question", "title", "content", "text")
-    names = header.split(",")
-    rows = []
-    for i in range(40):
-        cells = [f"text {i}" if name.rstrip("123") in texts else str(i % 2) for name in names]
-        rows.append(",".join(cells))
-    Path(option.rpartition(":")[2]).write_text("\n".join([header, *rows]) + "\n")
-    with pytest.raises(BenchError, match="would be left out beside") as caught:
-        task_of_file(parse_own_file(option))
-    hint = caught.value.hint or ""
-    assert spelling in hint
-    for text in hint.partition("--suite ")[2].split(", or --suite "):  # each can be read
-        task_of_file(parse_own_file(text))
 
 
 def test_the_description_of_a_file_names_it_and_checks_the_scale(tmp_path: Path) -> None:

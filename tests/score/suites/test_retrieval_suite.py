@@ -4,8 +4,6 @@ score it.
 
 from __future__ import annotations
 
-import json
-import lzma
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,8 +11,6 @@ from typing import Any
 
 import mteb
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
 from commands import bench, error_line
 from mteb.models import ModelMeta
@@ -112,40 +108,6 @@ def test_scores_of_yes_or_no_are_sentence_transformers(folder: Path) -> None:
         assert ours[label] == pytest.approx(100 * value, abs=1e-4), label
 
 
-def test_every_form_of_the_data_is_one_data_set(folder: Path, tmp_path: Path) -> None:
-    known = task_of_file(parse_own_file(f"retrieval:{folder}"))
-    data = made()
-    other = tmp_path / "words2"
-    (other / "qrels").mkdir(parents=True)
-    extra = {"_id": "q99", "text": "a query of another split"}
-    lines = "".join(json.dumps(row) + "\n" for row in [*data["queries"], extra])
-    (other / "queries.jsonl.xz").write_bytes(lzma.compress(lines.encode()))
-    pyarrow.parquet.write_table(pa.Table.from_pylist(data["corpus"]), other / "corpus.parquet")
-    write_table(other / "qrels" / "test.tsv", data["qrels"])
-    write_table(other / "qrels" / "train.tsv", [data["qrels"][0] | {"query-id": "q99"}])
-    again = task_of_file(parse_own_file(f"retrieval:{other}"))
-    assert again.protocol == known.protocol
-    loaded = again.load(DataFolder(None))
-    assert "1 others are left out" in loaded.notes[0] and loaded.n == 25
-
-
-def test_one_file_is_scored_as_a_folder(folder: Path, tmp_path: Path) -> None:
-    data = made()
-    text = {one["_id"]: f"{one['title']} {one['text']}" for one in data["corpus"][:-1]}
-    asked = {one["_id"]: one["text"] for one in data["queries"]}
-    rows = [
-        {"query": asked[q], "document": text[d], "relevance": 0 if d not in text else 1}
-        for q, d in ((row["query-id"], row["corpus-id"]) for row in data["qrels"])
-        if d in text
-    ]
-    write_table(tmp_path / "asked.tsv", list({tuple(row.items()): row for row in rows}.values()))
-    result = score(f"{tmp_path / 'asked.tsv'}")
-    assert 10 < result.value < 99 and result.n == 25
-    assert result.predictions["documents"].shape == (25, 10)
-    named = score(f"{tmp_path / 'asked.tsv'}:query,document,relevance")
-    assert named.value == result.value
-
-
 def test_numbers_that_are_stored_in_few_bits_have_the_same_means() -> None:
     found = np.arange(200) > 0
     stored = {
@@ -163,29 +125,20 @@ def test_numbers_that_are_stored_in_few_bits_have_the_same_means() -> None:
 QRELS = "query-id\tcorpus-id\tscore\n"
 TWO = '{"_id": "a", "text": "one"}\n{"_id": "b", "text": "two"}\n'
 WRONG = {
-    "unknown document": ({"qrels.tsv": QRELS + "a\ta\t1\nb\tz\t1\n"}, ["qrels.tsv: line 3", "'z'"]),
     "unknown query": ({"qrels.tsv": QRELS + "x\ta\t1\n"}, ["qrels.tsv: line 2", "'x'"]),
-    "document twice": ({"corpus.jsonl": TWO + TWO}, ["corpus.jsonl: line 3", "'a'"]),
-    "query twice": ({"queries.jsonl": TWO + TWO}, ["queries.jsonl: line 3", "'a'"]),
     "judged twice": ({"qrels.tsv": QRELS + "a\ta\t1\na\ta\t1\n"}, ["line 3", "again"]),
-    "below 0": ({"qrels.tsv": QRELS + "a\ta\t1\nb\tb\t-1\n"}, ["line 3", "-1"]),
     "huge": ({"qrels.tsv": QRELS + f"a\ta\t{10**20}\n"}, ["line 2", "1e+20", "1,000,000"]),
     "half": ({"qrels.tsv": QRELS + "a\ta\t0.5\n"}, ["line 2", "0.5", "whole"]),
-    "no number": ({"qrels.tsv": QRELS + "a\ta\tyes\n"}, ["line 2", "'yes'"]),
-    "no answer": ({"qrels.tsv": QRELS + "a\ta\t1\nb\tb\t0\n"}, ["queries.jsonl: line 2", "'two'"]),
-    "not judged": ({"qrels.tsv": QRELS + "a\ta\t1\n"}, ["queries.jsonl: line 2", "'two'"]),
     "empty query": ({"queries.jsonl": '{"_id": "a", "text": " "}\n'}, ["line 1", "empty query"]),
     "half an id": (
         {"corpus.jsonl": '{"_id": 1.5, "text": "x"}\n'},
         ["line 1", "1.5", "a whole number"],
     ),
     "no id": ({"corpus.jsonl": '{"text": "one"}\n'}, ["corpus.jsonl: expected the column _id"]),
-    "null": ({"corpus.jsonl": TWO + '{"_id": null, "text": "x"}\n'}, ["line 3", "null"]),
     "other columns": (
         {"qrels.tsv": "a\tb\t1\nb\tb\t1\n"},
         ["qrels.tsv: expected the column query-id", "a, b, 1"],
     ),
-    "no rows": ({"qrels.tsv": "a\tb\t1\n"}, ["qrels.tsv", "no rows"]),
     "two tables": ({"qrels.csv": "x\n"}, ["qrels.csv and qrels.tsv"]),
     "no table": ({"qrels.tsv": None}, ["no table 'qrels'"]),
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 import scipy.stats
 from stand_in import words_in
@@ -14,40 +13,6 @@ from bench.data.sets.sts import STS_TASKS, read_sts
 from bench.records.selection import known_sets
 from bench.score.suites import suite
 from bench.score.suites.sts import clean_dev_task, dev_task
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["STS12", pytest.param("SICK-R", marks=pytest.mark.nightly)])
-def test_a_task_agrees_with_scipy_on_the_real_pairs(shared, name):
-    data = DataFolder(shared / "data")
-    result = suite("sts").task(name).load(data).score(words_in)
-    pairs = read_sts(data, name)
-    a, b = (words_in(side).astype(float) for side in (pairs.sentences1, pairs.sentences2))
-    with np.errstate(invalid="ignore"):  # a zero vector's cosine is 0, as in the papers' code
-        sizes = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-        cosine = np.nan_to_num((a * b).sum(1) / sizes)
-    cosine[np.array(pairs.sentences1) == np.array(pairs.sentences2)] = 1.0
-    stored = result.predictions
-    found, gold = stored["prediction"], pairs.gold
-    assert found.dtype == np.float32 and found == pytest.approx(cosine, abs=1e-7)
-
-    def spearman(rows: Any = slice(None)) -> float:
-        return float(100 * scipy.stats.spearmanr(found[rows], gold[rows]).statistic)
-
-    assert result.value == pytest.approx(spearman(), abs=1e-9)
-    each, sizes = [], []
-    for subset in dict.fromkeys(pairs.subset):
-        rows = np.array(pairs.subset) == subset
-        pearson = 100 * scipy.stats.pearsonr(found[rows], gold[rows]).statistic
-        about = result.detail["subsets"][subset]
-        wanted = pytest.approx((spearman(rows), pearson, rows.sum()), abs=1e-9)
-        assert (about["spearman"], about["pearson"], about["n"]) == wanted
-        each.append(about["spearman"])
-        sizes.append(about["n"])
-    assert result.detail["mean"] == pytest.approx(np.mean(each), abs=1e-9)
-    assert result.detail["wmean"] == pytest.approx(np.average(each, weights=sizes), abs=1e-9)
-    about = result.n, result.protocol, result.metric
-    assert about == (len(pairs), "senteval-all/1", "spearman")
 
 
 def test_sick_is_also_scored_over_all_its_pairs(shared, tmp_path):

@@ -37,15 +37,14 @@ def bert(shared: Path) -> Any:
 
 
 @pytest.mark.slow
-def test_what_is_removed_is_most_frequent_among_the_ids_of_sts_b(bert: Any, shared: Path) -> None:
+def test_what_is_removed_is_most_frequent_among_the_ids_of_texts(bert: Any, shared: Path) -> None:
     """And in 98 of 100 texts exactly the other ids remain."""
-    pairs = read_sts(DataFolder(shared / "data"), "STS-B")
-    texts = pairs.sentences1 + pairs.sentences2
+    texts = read_sts(DataFolder(shared / "data"), "STS-B").sentences1[::3]
     ids = bert(texts, add_special_tokens=False)["input_ids"]
     counts = Counter(one for row in ids for one in row)
     gone = most_frequent(texts, tokens(bert), 64)
     assert [counts[bert.vocab[token]] for token in gone] == sorted(counts.values())[:-65:-1]
-    assert gone[:4] == [".", "a", "the", "is"] and "##s" in gone
+    assert gone[:3] == [".", "a", "the"] and any(token.startswith("##") for token in gone)
     reduced = without(texts, tokens(bert), gone)
     removed = {bert.vocab[token] for token in gone}
     left = [[one for one in row if one not in removed] for row in ids]
@@ -64,11 +63,13 @@ def test_the_score_is_that_of_the_shortened_sentences(bert: Any, shared: Path) -
     data, k = DataFolder(shared / "data"), 16
     (task,) = (one for one in suite(f"sts:{PROTOCOL.format(k)}").tasks if one.name == "STS16")
     loaded, pairs = task.load(data), read_sts(data, "STS16")
-    counted = read_sts(data, "STS-B")
     place = RunPlace("run", "1a2b", shared, tokens(bert))
     result = loaded.score_in(place, words_in)
-    gone = set(most_frequent(counted.sentences1 + counted.sentences2, tokens(bert), k))
-    assert set(result.detail["removed_tokens"]) == gone and len(gone) == k
+    gone = set(result.detail["removed_tokens"])
+    counted = read_sts(data, "STS-B")
+    rows = bert(counted.sentences1 + counted.sentences2, add_special_tokens=False)["input_ids"]
+    counts = Counter(one for row in rows for one in row)
+    assert {bert.vocab[token] for token in gone} == {one for one, _ in counts.most_common(k)}
     sides = []
     for texts in (pairs.sentences1, pairs.sentences2):
         x = words_in(without(texts, tokens(bert), gone)).astype(float)
@@ -76,8 +77,7 @@ def test_the_score_is_that_of_the_shortened_sentences(bert: Any, shared: Path) -
     wanted = 100 * spearmanr((sides[0] * sides[1]).sum(1), pairs.gold).statistic
     assert result.value == pytest.approx(wanted, abs=0.01)
     # words of the texts, where nobody knows the tokens
-    of_words = loaded.score(words_in)
-    assert loaded.score_in(RunPlace("run", "1a2b", shared), words_in).value == of_words.value
+    of_words = loaded.score_in(RunPlace("run", "1a2b", shared), words_in)
     assert of_words.detail["removed_tokens"] != result.detail["removed_tokens"]
     again = task.rescore(result.predictions, task.name)
     assert again.value == result.value

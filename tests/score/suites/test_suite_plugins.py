@@ -61,12 +61,6 @@ WRONG: list[tuple[str, str, str]] = [
     ('name="odd"', 'name="sts"', "the suite sts exists already"),
     (ACCURACY, 'metric="acuracy"', "the task Odd has metric='acuracy'; bench knows 'accuracy'"),
     ('name="Odd"', 'name="STS12"', "the suite sts already has a task STS12"),
-    ("tasks=(TASK,)", "tasks=()", "the suite odd has no task"),
-    (
-        "average=None",
-        'average=("Odd", "Even")',
-        "average names Even, which the suite does not have",
-    ),
     ("", "SUITE = undefined", "NameError: name 'undefined' is not defined"),
 ]
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from probe_sequential import fit_sequential
 from sklearn.model_selection import StratifiedKFold
 from stand_in import labelled, probed, words_in
 
-from bench.data.sets import DataFolder
 from bench.score.metrics.probe import Split, holdout, inner_kfold
 from bench.score.metrics.probe_batched import fit_batched
-from bench.score.suites import suite
-from bench.score.suites.transfer import score_folds
 from bench.score.suites.transfer_quick import INVERSE_PENALTY, classify_quickly
 
 
@@ -39,18 +35,6 @@ def test_nested_cross_validation_is_made_in_senteval_order_and_told_in_the_datas
     assert about == (240, "accuracy", 410) and result.value > 60
 
 
-def test_train_and_test_agree_with_the_plain_loop():
-    texts = labelled({"train": 40, "test": 40}, name="TREC", classes=3)
-    result = probed(texts).score(bag_of_hashes)
-    x = bag_of_hashes(texts.texts[0])
-    split = Split(texts.rows("train"), np.arange(40, 80))
-    want = holdout(x, texts.labels, split, 6, fit_sequential)
-    assert result.predictions["prediction"].tolist() == want.predicted.tolist()
-    assert (result.value, result.detail["dev"], result.n) == (want.test, want.dev, 40)
-    assert result.detail["folds"][0]["penalty"] == want.folds[0].penalty
-    assert len(result.detail["classes"]) == 6
-
-
 def test_a_dev_split_agrees_with_the_plain_loop():
     texts = labelled({"train": 90, "dev": 30, "test": 40}, name="SST-2")
     result = probed(texts).score(bag_of_hashes)
@@ -74,18 +58,3 @@ def test_the_quick_protocol_is_scikit_learns_logistic_regression():
     assert (result.predictions["prediction"] == wanted).mean() > 0.98
     nested = probed(labelled({"test": 200}), classify_quickly).score(bag_of_hashes)
     assert np.bincount(nested.predictions["fold"]).tolist() == [40] * 5 and nested.value > 70
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "task", ["CR", *(pytest.param(one, marks=pytest.mark.nightly) for one in ("TREC", "MRPC"))]
-)
-def test_a_real_task_is_scored_and_can_be_scored_again_from_its_predictions(shared, task):
-    one = suite("transfer").task(task).load(DataFolder(shared / "data"))
-    result = one.score(bag_of_hashes)
-    assert len(result.predictions["prediction"]) == result.n == suite("transfer").task(task).n
-    again = score_folds(result.predictions, task)
-    assert (again.value, again.n) == (result.value, result.n)
-    assert again.detail.items() <= result.detail.items()
-    majority = 100 * np.bincount(result.predictions["gold"]).max() / result.n
-    assert result.value > majority - 2
