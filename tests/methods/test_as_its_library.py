@@ -17,7 +17,6 @@ from safetensors.torch import load_file, save_file
 from st_folders import bert_folder, edit_json, spread, st_folder, word_tokenizer
 
 from bench.backbones import resolve
-from bench.base.errors import BenchError, NotAModel
 from bench.method import Context
 from bench.method.context import SilentReporter
 from bench.methods.pretrained import Pretrained
@@ -71,7 +70,6 @@ def with_added_tokens(model: Any) -> None:
 
 # name -> (change of the model before it is saved, options of its Transformer module)
 FOLDERS: dict[str, tuple[Callable[[Any], None], dict[str, Any]]] = {
-    "as it is": (lambda model: None, {}),
     "lower case": (lambda model: None, {"do_lower_case": True}),
     "added tokens": (with_added_tokens, {}),
     "prompt that is not pooled": (with_instruction, {}),
@@ -149,25 +147,6 @@ def test_a_pooling_over_the_last_token_and_left_padding(bert: Path, tmp_path: Pa
     folder = st_folder(tmp_path / "model", bert, pooling="lasttoken", change=change)
     method, _ = loaded(folder, tmp_path)
     np.testing.assert_allclose(method.encode(TEXTS), theirs(folder), rtol=0, atol=2e-5)
-
-
-def test_word_vectors(tmp_path: Path) -> None:
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-
-    torch.manual_seed(0)
-    module = StaticEmbedding(word_tokenizer().backend_tokenizer, embedding_dim=6)
-    SentenceTransformer(modules=[module], device="cpu").save(str(tmp_path / "model"))
-    method, lines = loaded(tmp_path / "model", tmp_path)
-    np.testing.assert_allclose(method.encode(TEXTS), theirs(tmp_path / "model"), rtol=0, atol=1e-6)
-    assert lines == []
-    assert method.about()["max_tokens"] is None
-    with pytest.raises(BenchError, match="StaticEmbedding, which has no longest text"):
-        loaded(tmp_path / "model", tmp_path, max_length=9)
-    with pytest.raises(
-        NotAModel, match="has no transformer: its first module is .*StaticEmbedding"
-    ):
-        loaded(tmp_path / "model", tmp_path, pooling="mean")
 
 
 def router(folder: Path, *, default: str | None) -> Path:

@@ -41,7 +41,7 @@ def test_repeated_tokens_are_there_at_most_twice_and_fewer_than_the_bound(length
 
 @pytest.mark.parametrize(
     ("length", "rate", "bound"),
-    [(6, 0.32, 2), (30, 0.32, 10), (1, 0.32, 0), (100, 0.5, 10)],
+    [(6, 0.32, 2), (1, 0.32, 0), (100, 0.5, 10)],
 )
 def test_how_many_are_repeated_is_uniform_below_the_bound_and_every_token_may_be(
     length, rate, bound

@@ -55,7 +55,7 @@ def by_hand(
     return loss, grad_local, grad_sentences
 
 
-@pytest.mark.parametrize("lengths", [[1, 1], [3, 1, 4, 2], [7]])
+@pytest.mark.parametrize("lengths", [[3, 1, 4, 2], [7]])
 @pytest.mark.parametrize("size", [0.5, 6.0])
 def test_loss_and_gradients_agree_with_plain_loops(lengths: list[int], size: float) -> None:
     """With 6.0 some products are beyond 20, where torch's softplus is no longer exact."""

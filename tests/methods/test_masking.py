@@ -90,7 +90,7 @@ def mlm_loss(logits_nTV: torch.Tensor, labels_nT: torch.Tensor) -> torch.Tensor:
     return mean_surprise(*surprise_of_rows(logits_nTV[places], labels_nT, places))
 
 
-@pytest.mark.parametrize("texts", [1, 2, 3])
+@pytest.mark.parametrize("texts", [1, 3])
 def test_sums_and_counts_of_each_row_over_its_texts(texts: int) -> None:
     """Against a loop over the chosen positions; row i of every text belongs to sentence i."""
     rng = np.random.default_rng(texts)

@@ -55,7 +55,7 @@ def test_only_prefixes_that_are_shorter_count(listed: Any, hidden: int, sizes: l
     assert prefix_sizes(listed, hidden) == sizes
 
 
-@pytest.mark.parametrize("listed", [None, "32", 32, "64 32"])
+@pytest.mark.parametrize("listed", [None, "64 32"])
 @pytest.mark.parametrize("setting", ["unsupervised", "supervised"])
 def test_with_the_whole_vector_alone_it_is_simcse(
     tiny, tmp_path, setting: str, listed: Any

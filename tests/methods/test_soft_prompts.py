@@ -80,7 +80,7 @@ def test_the_unsupervised_loss_from_the_vectors_alone(backbone, tmp_path, cls, v
 
 
 @BOTH
-@pytest.mark.parametrize("step", ["0", "50", "1000"])
+@pytest.mark.parametrize("step", ["0", "1000"])
 def test_the_total_of_both_losses_is_the_authors(reference, tiny, tmp_path, monkeypatch, step, cls):
     """The authors' head outputs and logits replace ours: eight rows of three tokens, and three
     tokens to guess.

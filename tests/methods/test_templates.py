@@ -113,8 +113,8 @@ def test_the_pieces_of_a_scored_sentence_are_the_tokens_of_the_filled_template(
     assert pieces["input_ids"][0].tolist() == roberta.tokenizer(whole)["input_ids"]
 
 
-@pytest.mark.parametrize("text", [PLAIN, BLANKS, anchor(4, "repo"), *NEGATIVE["paper"]])
-@pytest.mark.parametrize("longest", [None, 5, 10_000])
+@pytest.mark.parametrize("text", [PLAIN, BLANKS, anchor(4, "repo"), NEGATIVE["paper"][4]])
+@pytest.mark.parametrize("longest", [None, 5])
 def test_the_templates_own_mask_is_found_whatever_the_sentence_contains(real, text, longest):
     template = Template.of(text, real)
     ids = real.ids([*AWKWARD, " ", "é ü 你好", "a long sentence " * 400])
@@ -171,7 +171,7 @@ def row_by_row(ids: Any, templates: Any, backbone: Any, longest: int | None) -> 
 KEYS = ("input_ids", "attention_mask", "sentence_mask", "prompt_mask", "slot")
 
 
-@pytest.mark.parametrize("longest", [None, 3, 32])
+@pytest.mark.parametrize("longest", [None, 3])
 @pytest.mark.parametrize("mixed", [False, True])
 def test_a_batch_has_the_features_of_its_rows_one_by_one(model, longest, mixed):
     texts = [PLAIN, *NEGATIVE["repo"], anchor(4, "clean")] if mixed else [anchor(4, "clean")]

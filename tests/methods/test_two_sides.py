@@ -52,7 +52,7 @@ def without_prompt(model: Any) -> None:
 
 
 PROMPTS: dict[str, Change] = {
-    change.__name__: change for change in (both, passage, default, without_prompt)
+    change.__name__: change for change in (passage, default, without_prompt)
 }
 
 
@@ -99,10 +99,6 @@ def check_sides(folder: Path, place: Path) -> None:
 @pytest.mark.parametrize("name", PROMPTS)
 def test_sides_are_those_of_the_library(name: str, bert: Path, tmp_path: Path) -> None:
     check_sides(st_folder(tmp_path / name, bert, change=PROMPTS[name]), tmp_path)
-
-
-def test_routes_are_those_of_the_library(bert: Path, tmp_path: Path) -> None:
-    check_sides(routed(tmp_path / "routed", bert), tmp_path)
 
 
 def test_a_prompt_that_is_given_goes_before_the_models_own(bert: Path, tmp_path: Path) -> None:
