@@ -17,12 +17,8 @@ def _rows() -> dict[tuple[str, str], dict[str, str]]:
 
 
 def printed_name(method: str, variant: str = "") -> str:
-    """Return "DCPCSE+MLM" for the variant ``mlm`` of ``dcpcse``, and "SimCSE+EH (m 0.25)" for the
-    printed variant ``eh,m=0.25``; a method that no paper of ours has keeps its name, and a variant
-    follows a plus sign."""
-    variant, _, value = variant.partition(",")
-    if value:
-        return f"{printed_name(method, variant)} ({value.replace('=', ' ')})"
+    """Return "DCPCSE+MLM" for the variant ``mlm`` of ``dcpcse``; a method that no paper of ours has
+    keeps its name, and a variant follows a plus sign."""
     known = _rows()
     if (method, variant) in known:
         return known[method, variant]["name"]
