@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -50,6 +51,10 @@ def work(asked):
 
 gc.freeze()  # what is shared with the processes is not looked at by their collectors
 context = multiprocessing.get_context("fork")
+trial = context.Process(target=os.getpid)
+trial.start()
+trial.join()
+print("ready", flush=True)
 for line in sys.stdin:
     child = context.Process(target=work, args=(json.loads(line),))
     child.start()
@@ -72,30 +77,72 @@ def environment(**variables: str) -> dict[str, str]:
     return kept | variables
 
 
+class ServerEnded(Exception):
+    """The server has ended, and says why; the next process gets a new one."""
+
+
+class Server:
+    """A process that has loaded the libraries, and forks one of bench at a time."""
+
+    def __init__(self) -> None:
+        self.variables = environment()
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", SERVER],
+            env=self.variables,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,  # what a buffer holds, select does not see
+            start_new_session=True,
+        )
+        atexit.register(self.process.communicate)  # which closes its input, and waits for its end
+        self.answer()
+
+    def ask(self, asked: Mapping[str, object]) -> None:
+        """Have the server start a process; it answers with its number, later with its exit code."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(json.dumps(asked).encode() + b"\n")
+        except BrokenPipeError:
+            raise self.ended() from None
+
+    def answers_within(self, seconds: float) -> bool:
+        """Tell whether an answer can be read before so many seconds have passed."""
+        assert self.process.stdout is not None
+        return bool(select.select([self.process.stdout], [], [], seconds)[0])
+
+    def answer(self) -> str:
+        """Return the next line that the server says."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline().decode()
+        if not line:
+            raise self.ended()
+        return line
+
+    def ended(self) -> ServerEnded:
+        """Return an error with what the server printed as it ended."""
+        said = self.process.communicate()[1].decode(errors="replace")[-4000:]
+        return ServerEnded(f"the server of processes ended with {self.process.returncode}: {said}")
+
+
 def fits(environment: Mapping[str, str]) -> bool:
-    """Tell whether a process with these variables can begin with what the server has loaded."""
+    """Tell whether a process with these variables can begin with what a server has loaded."""
 
     def read_at_import(variables: Mapping[str, str]) -> dict[str, str]:
         return {name: one for name, one in variables.items() if name.startswith(READ_AT_IMPORT)}
 
-    return read_at_import(environment) == read_at_import(_server()[1])
+    server = _server()
+    return server is not None and read_at_import(environment) == read_at_import(server.variables)
 
 
 @functools.cache
-def _server() -> tuple[subprocess.Popen[str], Mapping[str, str]]:
-    """Start the server of this process, which ends with it; return the variables that it has."""
-    variables = environment()
-    server = subprocess.Popen(
-        [sys.executable, "-c", SERVER],
-        env=variables,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        start_new_session=True,
-    )
-    atexit.register(server.communicate)  # which closes its input, and waits for its end
-    return server, variables
+def _server() -> Server | None:
+    """Return the server of this process; None where none can be started, which takes longer."""
+    try:
+        return Server()
+    except ServerEnded as error:
+        warnings.warn(f"each process loads the libraries itself: {error}", stacklevel=2)
+        return None
 
 
 def run(
@@ -103,23 +150,28 @@ def run(
 ) -> tuple[int, str, str]:
     """Run ``bench`` (the first of ``argv``), or a script, and return exit code, output and errors.
 
-    It is killed after so many seconds, and subprocess.TimeoutExpired is raised.
+    It is killed after so many seconds, and subprocess.TimeoutExpired is raised. ServerEnded is
+    raised if the server ends before it.
     """
-    server, _ = _server()
-    assert server.stdin is not None and server.stdout is not None
+    server = _server()
+    assert server is not None, "see fits"
     with tempfile.TemporaryDirectory() as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
         for path in (out, err):
             path.touch()
         asked = {"argv": argv, "script": script, "cwd": str(cwd), "out": str(out), "err": str(err)}
-        print(json.dumps(asked | {"environment": dict(environment)}), file=server.stdin, flush=True)
-        child = int(server.stdout.readline())
         try:
-            if not select.select([server.stdout], [], [], seconds)[0]:
-                raise subprocess.TimeoutExpired(argv, seconds)
-        except BaseException:
-            os.killpg(child, signal.SIGKILL)
-            server.stdout.readline()
+            server.ask(asked | {"environment": dict(environment)})
+            child = int(server.answer())
+            try:
+                if not server.answers_within(seconds):
+                    raise subprocess.TimeoutExpired(argv, seconds)
+            except BaseException:
+                os.killpg(child, signal.SIGKILL)
+                server.answer()
+                raise
+            code = int(server.answer())
+        except ServerEnded:
+            _server.cache_clear()
             raise
-        code = int(server.stdout.readline())
         return code, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8")
