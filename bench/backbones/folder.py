@@ -118,12 +118,12 @@ def routed_folders(path: Path) -> list[Path]:
 
 
 @contextlib.contextmanager
-def readable(file: Path, problem: str = "is damaged") -> Iterator[None]:
+def readable(file: Path) -> Iterator[None]:
     """Turn errors of reading and parsing a file into a NotAModel that names the file."""
     try:
         yield
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise NotAModel(f"{file} {problem}: {error}") from None
+        raise NotAModel(f"{file} is damaged: {error}") from None
 
 
 def weights_hash(path: Path) -> str:

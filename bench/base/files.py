@@ -15,18 +15,17 @@ from bench.base.errors import BenchError
 ELSEWHERE = "another folder: --runs DIR, or BENCH_RUNS"
 
 
-def write_whole(path: Path, data: bytes, folder: Path | None = None) -> None:
+def write_whole(path: Path, data: bytes) -> None:
     """Write ``data`` to a temporary file, flush it to the disk, and rename it to ``path``.
 
-    ``folder``: another folder on the same disk for the temporary file; its owner removes the
-    leftovers of killed processes. Raises OSError; then ``path`` is unchanged.
+    Raises OSError; then ``path`` is unchanged.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for leftover in path.parent.glob(f".{path.name}.*.tmp"):  # of a process that was killed
         with contextlib.suppress(OSError):
             if leftover.stat().st_mtime < time.time() - 3600:
                 leftover.unlink()
-    aside = (folder or path.parent) / f".{path.name}.{secrets.token_hex(6)}.tmp"
+    aside = path.parent / f".{path.name}.{secrets.token_hex(6)}.tmp"
     try:
         with open(aside, "xb") as file:
             file.write(data)

@@ -31,12 +31,12 @@ class TooLarge(ValueError):
     """A file that unpacks to more than its kind may have."""
 
 
-def limit_of(packed: int, times: int, floor: int = 64 * MIB) -> int:
+def limit_of(packed: int, times: int) -> int:
     """Return how many bytes a file of ``packed`` bytes may unpack to.
 
-    It is ``times`` as many, plus ``floor``.
+    It is ``times`` as many, plus 64 MiB.
     """
-    return floor + times * packed
+    return 64 * MIB + times * packed
 
 
 def read_batches(

@@ -91,13 +91,13 @@ def read_plain_file(path: Path | str, limit: int, inside: Path | None = None) ->
     return data
 
 
-def read_settings_text(path: Path, limit: int = SETTINGS_BYTES) -> str:
+def read_settings_text(path: Path) -> str:
     """Return the text of a settings file of a model, in UTF-8.
 
     The file itself may be a link, as the files of the hub's cache are. Raises UnicodeDecodeError,
     and otherwise as :func:`open_plain_file`.
     """
-    return read_plain_file(os.path.realpath(path), limit).decode("utf-8")
+    return read_plain_file(os.path.realpath(path), SETTINGS_BYTES).decode("utf-8")
 
 
 def _read_on(handle: int, data: bytes, limit: int) -> bytes:
@@ -139,16 +139,16 @@ def is_plain_file(path: Path) -> bool:
     return False
 
 
-def list_plain_files(folder: Path, most: int = MOST_FILES) -> list[Path]:
+def list_plain_files(folder: Path) -> list[Path]:
     """Return every file below a folder, sorted.
 
-    Raises NotPlainFile, which names it, for a link, a pipe or a device, and for more than ``most``
-    entries.
+    Raises NotPlainFile, which names it, for a link, a pipe or a device, and for more than
+    ``MOST_FILES`` entries.
     """
     found: list[Path] = []
     for i, entry in enumerate(_walk(folder)):
-        if i >= most:
-            raise NotPlainFile(errno.EFBIG, f"more than {most:,} files", str(folder))
+        if i >= MOST_FILES:
+            raise NotPlainFile(errno.EFBIG, f"more than {MOST_FILES:,} files", str(folder))
         path = Path(entry.path)
         if entry.is_symlink():
             raise NotPlainFile(errno.ELOOP, LINK, str(path))

@@ -297,8 +297,8 @@ class Ranks(Alone):
         return f"{who} of {self.count} ended without a message (killed, or out of memory?)"
 
 
-def in_buffers(tensors: Sequence[Tensor], most: int = BUFFER) -> list[list[Tensor]]:
-    """Group tensors of one type, in their order, so that a group holds at most ``most`` numbers.
+def in_buffers(tensors: Sequence[Tensor]) -> list[list[Tensor]]:
+    """Group tensors of one type, in their order, so that a group holds at most ``BUFFER`` numbers.
 
     A larger tensor is a group by itself.
     """
@@ -306,7 +306,7 @@ def in_buffers(tensors: Sequence[Tensor], most: int = BUFFER) -> list[list[Tenso
     held = 0
     for tensor in tensors:
         fits = bool(groups) and groups[-1][0].dtype == tensor.dtype
-        if not fits or held + tensor.numel() > most:
+        if not fits or held + tensor.numel() > BUFFER:
             groups.append([])
             held = 0
         groups[-1].append(tensor)

@@ -22,13 +22,11 @@ def fingerprint_of(determines: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(determines, sort_keys=True).encode()).hexdigest()
 
 
-def record_fingerprint(record: RunRecord, rest: Mapping[str, Any] | None = None) -> str | None:
+def record_fingerprint(record: RunRecord) -> str | None:
     """Return the fingerprint computed again from a record; None if an older record does not hold
     all its inputs.
-
-    ``rest`` replaces ``provenance.determines``.
     """
-    rest = rest if rest is not None else record.provenance.determines
+    rest = record.provenance.determines
     places = (rest or {}).get("places")
     if rest is None or not isinstance(places, Mapping):
         return None

@@ -4,7 +4,7 @@ encode.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from bench.base.errors import BenchError, NotAModel
 from bench.base.paths import find_path
 from bench.base.places import recall_place
 from bench.method.config import RunConfig
-from bench.method.context import Context, Reporter, SilentReporter
+from bench.method.context import Context
 from bench.method.contract import Method
 from bench.method.own_vectors import own_backbone
 from bench.method.plugins import Plugin, discover
@@ -122,8 +122,6 @@ def load_finished_run(
     *,
     device: str = "cpu",
     offline: bool = False,
-    reporter: Reporter | None = None,
-    should_stop: Callable[[], bool] = lambda: False,
 ) -> Method:
     """Return the run's method, in evaluation mode on ``device``, ready to ``encode``.
 
@@ -139,8 +137,6 @@ def load_finished_run(
         config=RunConfig(device=device, offline=offline),
         seed=record.seed or 0,
         folder=run.folder,
-        reporter=reporter or SilentReporter(),
-        should_stop=should_stop,
     )
     backbone = backbone_of(record, run.plugin, run.folder.absolute().parent)
     trains = learns(cls, record.setting)

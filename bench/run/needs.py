@@ -75,11 +75,8 @@ def announce_fetches(pending: Sequence[Pending], folder: Path) -> None:
     print_grid(pending_grid(pending), indent=2, stderr=True)
 
 
-def pending_grid(pending: Sequence[Pending], terms: bool = True) -> Grid:
-    """Lay out names, sizes and licences, with the total below them.
-
-    ``terms``: also the terms of use and the notes, once each.
-    """
+def pending_grid(pending: Sequence[Pending]) -> Grid:
+    """Lay out names, sizes and licences; below them the total, terms of use and notes, once each."""
     rows = []
     for item in pending:
         megabytes = "?" if item.bytes is None else f"{item.bytes / 1e6:,.1f}"
@@ -88,10 +85,7 @@ def pending_grid(pending: Sequence[Pending], terms: bool = True) -> Grid:
     if any(item.bytes is None for item in pending):
         notes = [f"{notes[0]}, without those marked ?: only the hub knows their sizes"]
     notes.append("a file that is cut off is fetched again from its first byte")
-    if terms:
-        notes += dict.fromkeys(_terms_and_notes(pending))
-    else:
-        notes.append("terms of use and notes: --all")
+    notes += dict.fromkeys(_terms_and_notes(pending))
     columns = ("", GridColumn("MB", right=True), "licence", GridColumn("from", wrap=24))
     return grid(columns, rows, notes=notes)
 

@@ -31,21 +31,21 @@ def sheet_height(rows: Sequence[object]) -> float:
     return 56.0 + 20.0 * len(rows)
 
 
-def draw_rows(axes: Axes, rows: FigureRows, across: str, gains_over: float | None = None) -> None:
+def draw_rows(axes: Axes, rows: FigureRows, across: str, gains: bool = False) -> None:
     """Draw row i at the height i.
 
-    ``gains_over``: the values are gains, with a line at that one. A row that is far away has its
-    number in its name, and no point.
+    ``gains``: the values are gains, with a line at 0. A row that is far away has its number in its
+    name, and no point.
     """
     names = [name for name, *_ in rows]
     for i, (name, value, bar, strong) in enumerate(rows):
-        if gains_over is None or abs(value) <= FAR:
+        if not gains or abs(value) <= FAR:
             draw_mark(axes, value, i, ACCENT if strong else QUIET, bar)
         else:
             names[i] = f"{name} ({signed_number(value).replace('-', '−')})"
-    if gains_over is not None:
-        axes.axvline(gains_over, color=ACCENT, linestyle="--")
-        axes.text(gains_over, -0.7, f"{gains_over:.3g}", ha="center", va="bottom", size=10)
+    if gains:
+        axes.axvline(0, color=ACCENT, linestyle="--")
+        axes.text(0, -0.7, "0", ha="center", va="bottom", size=10)
     axes.set_yticks(range(len(rows)), names)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.grid(axis="y", visible=False)
@@ -85,7 +85,7 @@ def gains(group: Group) -> Figure | None:
             draw_rows,
             rows=rows,
             across=f"{column_name(table).removeprefix('the ')} minus that of {baseline_name(table)}",
-            gains_over=0.0,
+            gains=True,
         ),
         height=sheet_height(rows),
         suites=(suite,),

@@ -86,17 +86,13 @@ ENCODES = "encode takes a list of n strings and returns an array (n, d) of finit
 
 
 def as_vectors(
-    returned: Any,
-    texts: Sequence[str],
-    who: str,
-    dimension: int | None = None,
-    hint: str = ENCODES,
+    returned: Any, texts: Sequence[str], who: str, dimension: int | None = None
 ) -> np.ndarray:
     """Return vectors as (n, d) float32, row i for text i.
 
-    ``who`` names the source in errors. ``dimension``: the d of earlier vectors. ``hint``: the form
-    that is expected of ``who``. Raises RunFailed for anything but n rows of d finite numbers; it
-    names ``who`` and the first wrong text.
+    ``who`` names the source in errors. ``dimension``: the d of earlier vectors. Raises
+    RunFailed for anything but n rows of d finite numbers; it names ``who`` and the first wrong
+    text.
     """
     if isinstance(returned, list | tuple):
         returned = [_from_torch(row) for row in returned]
@@ -106,7 +102,7 @@ def as_vectors(
     except (TypeError, ValueError):  # rows of different lengths
         problem = "vectors of different dimensions"
     if problem:
-        raise RunFailed(f"{who} returned {problem}", BYTES if "packed" in problem else hint)
+        raise RunFailed(f"{who} returned {problem}", BYTES if "packed" in problem else ENCODES)
     return np.ascontiguousarray(array, dtype=np.float32)
 
 
