@@ -46,25 +46,7 @@ class Said(NamedTuple):
     critical_T: np.ndarray
 
 
-@dataclass(frozen=True)
-class Rule:
-    """What the rule got last; without it, it is the rule of v1 to v4."""
-
-    most_borrowed: float = MOST_BORROWED
-    """Degrees of freedom that a row borrows at most."""
-    fewest_seeds: int = FEWEST_SEEDS
-    """Of a row with seeds, for it to be tested."""
-    pairs: bool = True
-    """Rows that have three seeds in common are compared seed by seed."""
-
-
-BEFORE = Rule(most_borrowed=np.inf, fewest_seeds=1, pairs=False)
-V5 = Rule(pairs=False)
-
-
-def seed_variances(
-    variance_TK: np.ndarray, df_K: np.ndarray, most_borrowed: float = MOST_BORROWED
-) -> tuple[np.ndarray, np.ndarray]:
+def seed_variances(variance_TK: np.ndarray, df_K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Estimate variances: moderated (Smyth 2004) and raised; a row that spreads more by an F test
     keeps its own.
     """
@@ -82,7 +64,7 @@ def seed_variances(
     prior, prior_df = (
         np.where(alike, *pair)[:, None] for pair in ((mean, prior), (1e12, prior_df))
     )
-    prior_df = np.minimum(prior_df, most_borrowed)
+    prior_df = np.minimum(prior_df, MOST_BORROWED)
     posterior = (df_K * variance_TK + prior_df * prior) / (df_K + prior_df)
     share = 1 / (1 + df_K / prior_df)
     posterior = np.maximum(posterior, mean[:, None] ** share * posterior ** (1 - share))
@@ -107,9 +89,9 @@ class Tables:
     """The runs of T tables: per row the (T, S) values of its seeds, which are numbered from 1."""
 
     def __init__(
-        self, values: list[np.ndarray], random_K: np.ndarray, items_KK: np.ndarray, rule: Rule
+        self, values: list[np.ndarray], random_K: np.ndarray, items_KK: np.ndarray, paired: bool
     ) -> None:
-        self.values, self.random_K, self.items_KK, self.rule = values, random_K, items_KK, rule
+        self.values, self.random_K, self.items_KK, self.paired = values, random_K, items_KK, paired
         self.runs_K = np.array([own.shape[1] for own in values])
         self.mean_TK = np.stack([own.mean(1) for own in values], 1)
         df_K = np.where(random_K, self.runs_K - 1, 0).astype(float)
@@ -120,7 +102,7 @@ class Tables:
             variance_TK = np.stack(
                 [own.var(1, ddof=1) if own.shape[1] > 1 else own[:, 0] * 0 for own in values], 1
             )
-            seed, df = seed_variances(variance_TK, df_K, rule.most_borrowed)
+            seed, df = seed_variances(variance_TK, df_K)
             self.seed_TK = np.where(random_K, seed / self.runs_K, 0.0)
             self.seed_df_TK = np.where(random_K, df, 1e9)
 
@@ -134,7 +116,7 @@ class Tables:
             df = np.nan_to_num((one + base) ** 2 / squares, nan=1e9, posinf=1e9)
         df = np.minimum(df, np.where(df > 1e8, 1e9, self.total_df))
         variance = one + base
-        if self.rule.pairs and self.random_K[other]:
+        if self.paired and self.random_K[other]:
             value, variance, df = self.pair(other, at, value, variance, df)
         diagonal = self.items_KK.diagonal()
         items = np.maximum(diagonal + diagonal[other] - 2 * self.items_KK[other], 0)
@@ -159,7 +141,7 @@ class Tables:
             apart = self.values[row][at, :n] - self.values[other][at, :n]
             value[:, row], spread[:, row] = apart.mean(1), apart.var(1, ddof=1)
         own_df = np.where(paired_K, common_K - 1, 0).astype(float)
-        found, found_df = seed_variances(spread, own_df, self.rule.most_borrowed)
+        found, found_df = seed_variances(spread, own_df)
         common = np.maximum(common_K, 1)
         return (
             value,
@@ -173,13 +155,13 @@ def judge(
     random_K: np.ndarray,
     items_KK: np.ndarray,
     base: int | None,
-    rule: Rule = Rule(),
+    paired: bool = True,
 ) -> Said:
     """Judge tables with predictions in all rows; a baseline has as many seeds as a tested row."""
-    made = Tables(values, random_K, items_KK, rule)
+    made = Tables(values, random_K, items_KK, paired)
     shape = made.mean_TK.shape
     every = np.arange(shape[0])
-    tested_K = ~random_K | (made.runs_K >= rule.fewest_seeds)
+    tested_K = ~random_K | (made.runs_K >= FEWEST_SEEDS)
     assert base is None or tested_K[base]
     count = int(tested_K.sum())
     critical = np.full(len(every), ALPHA / (count - 1))
@@ -254,12 +236,12 @@ class World:
             values.append(center[:, [i]] + spread[:, [i]] * noise)
         return true, values
 
-    def said(self, values: list[np.ndarray], rule: Rule = Rule()) -> Said:
-        return judge(values, np.array(self.seeds) > 0, self.items, self.base, rule)
+    def said(self, values: list[np.ndarray], paired: bool = True) -> Said:
+        return judge(values, np.array(self.seeds) > 0, self.items, self.base, paired)
 
-    def tested(self, rule: Rule = Rule()) -> np.ndarray:
+    def tested(self) -> np.ndarray:
         """(K,) which rows are tested: rows without randomness, and rows with enough seeds."""
-        return np.array([n == 0 or n >= rule.fewest_seeds for n in self.seeds])
+        return np.array([n == 0 or n >= FEWEST_SEEDS for n in self.seeds])
 
 
 BOARD = (6,) * 14 + (3,) * 6 + (2,) + (0,) * 5 + (10,)  # as leaderboards/v4
@@ -300,12 +282,12 @@ class Shares(NamedTuple):
     candidates: float  # rows that may be the best
 
 
-def simulate(world: World, tables: int, seed: int = 1, rule: Rule = Rule()) -> Shares:
+def simulate(world: World, tables: int, seed: int = 1, paired: bool = True) -> Shares:
     """Judge so many tables of the world. The best row is the best of those that are tested."""
     true, values = world.values(np.random.default_rng(seed), tables)
-    said = world.said(values, rule)
+    said = world.said(values, paired)
     # the first of equal ones: the hardest case, ahead by nothing
-    best = np.where(world.tested(rule), true, -np.inf).argmax(1)
+    best = np.where(world.tested(), true, -np.inf).argmax(1)
     wrong = ~said.may_be_best_TK[np.arange(tables), best]
     power = np.nan
     if world.base is not None:
