@@ -135,9 +135,18 @@ def fits(environment: Mapping[str, str]) -> bool:
     return server is not None and read_at_import(environment) == read_at_import(server.variables)
 
 
-@functools.cache
 def _server() -> Server | None:
-    """Return the server of this process; None where none can be started, which takes longer."""
+    """Return the server of this process, a new one if it has ended; None where none can start."""
+    server = _started()
+    if server is None or server.process.poll() is None:
+        return server
+    warnings.warn(f"a new one is started: {server.ended()}", stacklevel=2)
+    _started.cache_clear()
+    return _started()
+
+
+@functools.cache
+def _started() -> Server | None:
     try:
         return Server()
     except ServerEnded as error:
@@ -160,18 +169,14 @@ def run(
         for path in (out, err):
             path.touch()
         asked = {"argv": argv, "script": script, "cwd": str(cwd), "out": str(out), "err": str(err)}
+        server.ask(asked | {"environment": dict(environment)})
+        child = int(server.answer())
         try:
-            server.ask(asked | {"environment": dict(environment)})
-            child = int(server.answer())
-            try:
-                if not server.answers_within(seconds):
-                    raise subprocess.TimeoutExpired(argv, seconds)
-            except BaseException:
-                os.killpg(child, signal.SIGKILL)
-                server.answer()
-                raise
-            code = int(server.answer())
-        except ServerEnded:
-            _server.cache_clear()
+            if not server.answers_within(seconds):
+                raise subprocess.TimeoutExpired(argv, seconds)
+        except BaseException:
+            os.killpg(child, signal.SIGKILL)
+            server.answer()
             raise
+        code = int(server.answer())
         return code, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8")
