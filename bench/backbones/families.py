@@ -21,31 +21,12 @@ class Family:
 
     Example:
         family = FAMILIES["qwen3"]
-        family.causal, family.before, family.pad     # True, "", "<|endoftext|>"
+        family.causal, family.lm_head     # True, "lm_head."
     """
 
     title: str
-    # a model of this family on the hub
-    example: str
     # a token's state depends on earlier tokens only
     causal: bool = False
-    # the special tokens that the makers' tokenizer puts before and after a text; "" for none
-    before: str = "[CLS]"
-    after: str = "[SEP]"
-    # the token that fills a batch; "" if the makers' tokenizer has none: then id 0 does, and its
-    # mask is 0
-    pad: str = "[PAD]"
-    # the side that the makers' tokenizer pads on; vectors here do not depend on it
-    padding_side: str = "right"
-    # how a position enters the encoder: by a learned "table", "rotary" or "relative"
-    positions: str = "table"
-    # the key of the config with the width of local attention; "" if every layer sees everything
-    window: str = ""
-    # the keys of the config that set dropout inside the encoder
-    dropout: tuple[str, ...] = ("hidden_dropout_prob", "attention_probs_dropout_prob")
-    # the key of the config with the number of positions, the room for a prompt and its sentence;
-    # "" if nothing limits it
-    room: str = "max_position_embeddings"
     # its layers are BERT's, and take keys and values from outside, as a deep prompt needs
     prefix: bool = False
     # position ids alone determine a token's position; if False, the distance of two tokens is
@@ -64,154 +45,54 @@ class Family:
     without_head: str = ""
 
 
-NO_MLM = "it was trained to continue texts: its head predicts the next word"
-ATTENTION_ALONE = ("attention_dropout",)
-
-
-ROBERTA = Family(
-    "RoBERTa",
-    "roberta-large",
-    before="<s>",
-    after="</s>",
-    pad="<pad>",
-    prefix=True,
-    head=("lm_head.dense.",),
-    offset=True,
-)
-# most decoders: rotary positions, no special tokens, dropout on the attention alone
+ROBERTA = Family("RoBERTa", prefix=True, head=("lm_head.dense.",), offset=True)
 DECODER = Family(
     "decoders",
-    "",
     causal=True,
-    before="",
-    after="",
-    positions="rotary",
-    dropout=ATTENTION_ALONE,
     lm_head="lm_head.",
-    without_head=NO_MLM,
+    without_head="it was trained to continue texts: its head predicts the next word",
 )
-QWEN = replace(DECODER, pad="<|endoftext|>", window="sliding_window")
-LLAMA = replace(DECODER, before="<s>", pad="", padding_side="left")
-GEMMA = replace(DECODER, before="<bos>", pad="<pad>", padding_side="left", window="sliding_window")
 
 
 FAMILIES: Mapping[str, Family] = {
-    "bert": Family("BERT", "bert-base-uncased", prefix=True, head=("cls.predictions.transform.",)),
+    "bert": Family("BERT", prefix=True, head=("cls.predictions.transform.",)),
     "roberta": ROBERTA,
-    "xlm-roberta": replace(ROBERTA, title="XLM-R", example="FacebookAI/xlm-roberta-base"),
-    "camembert": replace(ROBERTA, title="CamemBERT", example="almanach/camembert-base"),
+    "xlm-roberta": replace(ROBERTA, title="XLM-R"),
+    "camembert": replace(ROBERTA, title="CamemBERT"),
     "electra": Family(
         "ELECTRA",
-        "google/electra-base-discriminator",
         prefix=True,
         head=("generator_predictions.dense.",),
         without_head="the discriminator has no MLM head; the generator has one",
     ),
-    "albert": Family(
-        "ALBERT",
-        "albert/albert-base-v2",
-        pad="<pad>",
-        head=("predictions.dense.",),
-        # its own dropout is 0 in version 2
-    ),
-    "distilbert": Family(
-        "DistilBERT",
-        "distilbert/distilbert-base-uncased",
-        dropout=("dropout", "attention_dropout"),
-        head=("vocab_transform.",),
-    ),
-    "mpnet": Family(
-        "MPNet",
-        "microsoft/mpnet-base",
-        before="<s>",
-        after="</s>",
-        pad="<pad>",
-        placed=False,
-        head=("lm_head.dense.",),
-        offset=True,
-    ),
+    "albert": Family("ALBERT", head=("predictions.dense.",)),
+    "distilbert": Family("DistilBERT", head=("vocab_transform.",)),
+    "mpnet": Family("MPNet", placed=False, head=("lm_head.dense.",), offset=True),
     "deberta-v2": Family(
         "DeBERTa-v3",
-        "microsoft/deberta-v3-base",
-        positions="relative",
         placed=False,
         head=("cls.predictions.transform.",),
         without_head="version 3 was trained as a discriminator: it has no MLM head",
     ),
-    "modernbert": Family(
-        "ModernBERT",
-        "answerdotai/ModernBERT-base",
-        positions="rotary",
-        # its own dropout is 0; every second or third layer sees only 64 tokens to each side
-        window="local_attention",
-        dropout=("attention_dropout", "embedding_dropout", "mlp_dropout"),
-        head=("decoder.",),
-        cross="attn",
-    ),
+    "modernbert": Family("ModernBERT", head=("decoder.",), cross="attn"),
     "nomic_bert": Family(
-        "NomicBERT",
-        "nomic-ai/nomic-embed-text-v1.5",
-        positions="rotary",
-        head=("cls.predictions.transform.",),
-        cross="post_attention_layernorm",
+        "NomicBERT", head=("cls.predictions.transform.",), cross="post_attention_layernorm"
     ),
-    "eurobert": Family(
-        "EuroBERT",
-        "EuroBERT/EuroBERT-210m",
-        before="<|begin_of_text|>",
-        after="<|end_of_text|>",
-        pad="<|end_of_text|>",
-        positions="rotary",
-        dropout=ATTENTION_ALONE,
-        head=("lm_head.",),
-        cross="self_attn",
-    ),
+    "eurobert": Family("EuroBERT", head=("lm_head.",), cross="self_attn"),
     "t5": Family(
         "T5's encoder",
-        "google-t5/t5-base",
-        before="",
-        after="</s>",
-        pad="<pad>",
-        positions="relative",
-        dropout=("dropout_rate",),
-        room="",
         placed=False,
         without_head="it was trained with a decoder, which is left out",
     ),
-    "qwen2": replace(QWEN, title="Qwen2", example="Qwen/Qwen2.5-0.5B"),
-    "qwen3": replace(QWEN, title="Qwen3", example="Qwen/Qwen3-0.6B"),
-    "llama": replace(LLAMA, title="Llama", example="meta-llama/Llama-2-7b-hf"),
-    "mistral": replace(
-        LLAMA, title="Mistral", example="mistralai/Mistral-7B-v0.1", window="sliding_window"
-    ),
-    "gemma2": replace(GEMMA, title="Gemma 2", example="google/gemma-2-2b"),
-    "gemma3_text": replace(GEMMA, title="Gemma 3", example="google/gemma-3-270m"),
-    "opt": replace(
-        DECODER,
-        title="OPT",
-        example="facebook/opt-125m",
-        before="</s>",
-        pad="<pad>",
-        positions="table",
-        dropout=("dropout", "attention_dropout"),
-    ),
-    "gpt_neox": replace(
-        DECODER,
-        title="GPT-NeoX",
-        example="EleutherAI/pythia-160m",
-        pad="<|padding|>",
-        dropout=("attention_dropout", "hidden_dropout"),
-        lm_head="embed_out.",
-    ),
-    "gpt2": replace(
-        DECODER,
-        title="GPT-2",
-        example="openai-community/gpt2",
-        pad="",
-        positions="table",
-        dropout=("resid_pdrop", "embd_pdrop", "attn_pdrop"),
-        room="n_positions",
-    ),
+    "qwen2": replace(DECODER, title="Qwen2"),
+    "qwen3": replace(DECODER, title="Qwen3"),
+    "llama": replace(DECODER, title="Llama"),
+    "mistral": replace(DECODER, title="Mistral"),
+    "gemma2": replace(DECODER, title="Gemma 2"),
+    "gemma3_text": replace(DECODER, title="Gemma 3"),
+    "opt": replace(DECODER, title="OPT"),
+    "gpt_neox": replace(DECODER, title="GPT-NeoX", lm_head="embed_out."),
+    "gpt2": replace(DECODER, title="GPT-2"),
 }
 BUFFERS = ("position_ids", "token_type_ids", "inv_freq")
 """Last parts of tensor names that old versions of transformers stored, and all compute."""

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from bench import backbones
-from bench.backbones.description import describe_family
+from bench.backbones.dropout import own_dropout
 from bench.backbones.folder import read_config, transformer_folder
 from bench.backbones.known_models import KNOWN
 from bench.backbones.positions import named_positions
@@ -62,8 +62,7 @@ def doctor(
     are found, and what is next.
 
     With MODEL (a folder, or a name of the hub): its sizes, weights that are missing or
-    unused, how it splits a sentence into tokens, which way it reads, the tokens around a
-    text, padding, positions, dropout, heads, and the room for a prompt.
+    unused, how it splits a sentence into tokens, which way it reads, and its dropout.
 
     \b
     Example:  bench doctor --data DIR
@@ -115,7 +114,8 @@ def describe_backbone(name: str, *, fetch: bool) -> dict[str, Any]:
         "positions": named_positions(backbone.encoder),
         "weights": backbone.report(),
         "tokens": " ".join(backbone.tokenizer.convert_ids_to_tokens(ids)),
-        **describe_family(backbone, config),
+        "reads": "both ways" if backbone.reads_ahead else "earlier tokens only (causal)",
+        "dropout": own_dropout(config),
     }
 
 

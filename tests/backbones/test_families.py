@@ -13,7 +13,7 @@ import torch
 from commands import argv
 from family_models import FAMILIES as MODELS
 from safetensors.torch import load_file
-from works import COLUMNS, ROWS, Row, entries_table, refusal, table, try_it
+from works import COLUMNS, ROWS, Row, refusal, table, try_it
 
 from bench.backbones import load, resolve
 from bench.backbones.families import FAMILIES, check_mlm_head
@@ -53,10 +53,11 @@ def test_the_table_of_the_docs_is_what_the_tests_found(models: Models) -> None:
     assert table(models) in docs, "python tests/support/works.py prints the table as it is now"
 
 
-def test_the_docs_have_the_entries_of_all_families() -> None:
-    """... tests/backbones/test_every_family.py proves each entry on a tiny model."""
+def test_the_docs_list_all_families() -> None:
     page = Path(__file__).parents[2] / "docs" / "reference" / "backbones.md"
-    assert entries_table() in page.read_text(encoding="utf-8"), "python tests/support/works.py"
+    text = page.read_text(encoding="utf-8")
+    for model_type, family in FAMILIES.items():
+        assert f"| {family.title} (`{model_type}`) |" in text
 
 
 @EVERY

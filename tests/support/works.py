@@ -1,8 +1,6 @@
-"""The two tables in docs/reference/backbones.md: the families' entries, and methods on families.
+"""The table of methods on families in docs/reference/backbones.md, and the trial of each cell.
 
-Also the trial of each cell of the second.
-
-``python tests/support/works.py`` prints them; tests/backbones/test_families.py proves every
+``python tests/support/works.py`` prints it; tests/backbones/test_families.py proves every
 cell of it.
 """
 
@@ -151,34 +149,8 @@ def table(models: Callable[[str], str]) -> str:
     return "\n".join(lines)
 
 
-def entries_table() -> str:
-    """Return the entries of the families as Markdown."""
-    titles = ["family", "for example", "reads", "around a text", "pads with", "its makers pad"]
-    titles += ["positions", "local attention", "dropout", "head", "limit", "deep prompt"]
-    lines = ["| " + " | ".join(titles) + " |", "|---" * len(titles) + "|"]
-    for model_type, family in FAMILIES.items():
-        cells = [
-            f"{family.title} (`{model_type}`)",
-            f"`{family.example}`",
-            "backwards" if family.causal else "both ways",
-            f"`{family.before} x {family.after}`".replace("` ", "`").replace(" `", "`"),
-            f"`{family.pad}`" if family.pad else "id 0",
-            f"on the {family.padding_side}",
-            family.positions + (", from padding_idx + 1" if family.offset else ""),
-            f"`{family.window}`" if family.window else "no",
-            ", ".join(f"`{key}`" for key in family.dropout),
-            ", ".join(f"`{part}`" for part in family.head or [family.lm_head] if part) or "none",
-            f"`{family.room}`" if family.room else "none",
-            "yes" if family.prefix else "no",
-        ]
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines)
-
-
 if __name__ == "__main__":
     from family_models import FAMILIES as MODELS
-
-    print(entries_table(), end="\n\n")
 
     with tempfile.TemporaryDirectory() as place:
         made = {name: MODELS[name](Path(place) / name) for name in COLUMNS}
