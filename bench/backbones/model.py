@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from bench.backbones.families import FAMILIES, check_mlm_head, family_title, wit
 from bench.backbones.folder import weight_files
 from bench.backbones.mlm_head import MaskedLM, head_of
 from bench.backbones.positions import first_position, longest_text
-from bench.backbones.remembered_ids import RememberedIds
 from bench.backbones.tensors import tensor_names, tensors_of
 from bench.base.errors import BenchError, NotAModel
 
@@ -48,7 +47,6 @@ class Backbone:
         trained: The checkpoint of the run that fine-tuned it.
         unused: Tensors of the checkpoint's heads, which are not read.
         note: A line about its token ids, if they differ from tokenizer.json's.
-        remembered: The ids of sentences that are scored again and again.
     """
 
     name: str
@@ -61,9 +59,6 @@ class Backbone:
     trained: Path | None = None
     unused: tuple[str, ...] = ()
     note: str = ""
-    remembered: RememberedIds = field(
-        default_factory=RememberedIds, init=False, repr=False, compare=False
-    )
 
     @property
     def hidden_size(self) -> int:
@@ -148,9 +143,7 @@ class Backbone:
         Returns:
             Each sentence's ids, without special tokens and not cut.
         """
-        return self.remembered.ids(list(sentences), self._fresh_ids)
-
-    def _fresh_ids(self, texts: list[str]) -> list[list[int]]:
+        texts = list(sentences)
         with TOKENIZING:
             return self._backend_ids(texts) if self._plain else self._tokenizer_ids(texts)
 

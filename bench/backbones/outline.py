@@ -46,9 +46,7 @@ def outline(reference: Reference) -> Outline:
     """
     shared = _outline(reference)
     # a method freezes and changes its encoder
-    fields = {**vars(shared), "encoder": copy.deepcopy(shared.encoder)}
-    fields.pop("remembered")
-    return Outline(**fields)
+    return Outline(**{**vars(shared), "encoder": copy.deepcopy(shared.encoder)})
 
 
 @lru_cache(maxsize=8)

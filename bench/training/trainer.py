@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from bench.backbones.model import Backbone
 from bench.base.errors import RunFailed
 from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method import Context, Method, TrainReport, seed_for
@@ -143,14 +142,6 @@ class Trainer:
         except Damaged as problem:
             raise RunFailed(str(problem), "the same command goes on from the last state") from None
         self.checkpoints.finish(p.best_step)
-
-    def _dev_score(self, score_of: Callable[[Method], float]) -> float:
-        """Return the dev score. In a training each sentence of the dev set is tokenised once."""
-        backbone = self.method.backbone
-        if not isinstance(backbone, Backbone):  # a method's own, such as vectors of words
-            return self.method.dev_score(score_of)
-        with backbone.remembered.in_use():
-            return self.method.dev_score(score_of)
 
     def keep_checkpoint(self) -> None:
         """Keep the weights as the best checkpoint. Raises RunFailed if they cannot be written."""
@@ -321,7 +312,7 @@ class Trainer:
         self.check_sound()
         self.context.reporter.advance(p.step, **self.latest)
         self.context.reporter.phase("dev")
-        score = float(self.ranks.first(partial(self._dev_score, score_of)))
+        score = float(self.ranks.first(partial(self.method.dev_score, score_of)))
         if p.best_score is None or score > p.best_score:
             self.ranks.first(self.keep_checkpoint)
             p.best_step = p.step
