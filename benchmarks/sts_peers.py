@@ -112,7 +112,7 @@ def main() -> None:
     from bench.data.sets import DataFolder
     from bench.data.sets.sts import STS_TASKS
     from bench.records import RunsFolder
-    from bench.records.sizes import VECTORS
+    from bench.records.names import VECTORS
     from bench.score.encoding import VectorStore
     from bench.score.suites import suite
 

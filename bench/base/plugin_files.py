@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from bench.base.errors import BenchError, PluginFailed
-from bench.base.user_code import in_library, located, watch_exit
+from bench.base.user_code import in_library, located
 
 NAME = "bench_plugin_"
 """How the name of a plugin file's module begins."""
@@ -40,7 +40,6 @@ def import_file(file: Path) -> ModuleType:
     have changed, and another plugin's folder may have a file of that name.
     """
     check_plugin_files([file])
-    watch_exit()
     folder, package = package_of_file(file)
     name = f"{NAME}{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:12]}"
     if package:  # for its relative imports

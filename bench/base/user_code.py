@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import importlib.metadata
 import inspect
-import os
-import sys
 import sysconfig
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from bench.base.errors import BenchError, PluginFailed, one_line
 
@@ -114,36 +111,12 @@ def _short(file: str) -> str:
     return path.name
 
 
-@cache
-def watch_exit() -> None:
-    """Make ``os._exit`` in a plugin's code an error of this process.
-
-    It would end the process with exit code 0 and without a word.
-    """
-    leave, process = os._exit, os.getpid()
-
-    def checked_exit(status: int) -> NoReturn:
-        caller = sys._getframe(1)
-        file, module = caller.f_code.co_filename, str(caller.f_globals.get("__name__"))
-        if os.getpid() != process or not _is_plugin(file, module):
-            leave(status)
-        place = f"{_short(file)}:{caller.f_lineno}, in {caller.f_code.co_name}"
-        sys.stdout.flush()
-        print(
-            f"error: {place}: os._exit({status!r}) ended the process", file=sys.stderr, flush=True
-        )
-        leave(1)
-
-    os._exit = checked_exit
-
-
 @contextmanager
 def plugin_code(action: str) -> Iterator[None]:
     """Turn errors of a plugin's code, ``sys.exit`` included, into a PluginFailed.
 
     Errors of bench itself are unchanged.
     """
-    watch_exit()
     try:
         yield
     except BenchError:

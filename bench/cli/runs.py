@@ -15,7 +15,6 @@ from bench.base.grid import Grid, GridCell, GridColumn, grid
 from bench.base.printing import print_grid
 from bench.base.terminal import warn
 from bench.base.text import comma_list, list_names
-from bench.cli.free import free_space
 from bench.cli.one_run import RUNNING, creation_time, print_run, with_status_now
 from bench.cli.options import (
     check_known_names,
@@ -63,12 +62,6 @@ NOT_STARTED = RunRecord(
     is_flag=True,
     help=f"All runs, not the newest {NEWEST}; with RUN everything about it.",
 )
-@click.option(
-    "--free",
-    is_flag=True,
-    help="List what runs take on the disk, and remove stored vectors after a question.",
-)
-@click.option("--yes", is_flag=True, help="With --free: remove them without a question.")
 @json_option
 def runs(
     name: str | None,
@@ -76,8 +69,6 @@ def runs(
     status: str | None,
     method: str | None,
     everything: bool,
-    free: bool,
-    yes: bool,
     as_json: bool,
 ) -> None:
     """List the runs of a folder, newest first, with those that Slurm has queued.
@@ -91,9 +82,6 @@ def runs(
               bench runs simcse-builtin-s42 --all
     """
     store = RunsFolder(runs)
-    if free:
-        free_space(store, yes)
-        return
     engines_answer = True
     queue: Mapping[str, ClusterJob] = {}
     try:

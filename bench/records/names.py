@@ -12,6 +12,7 @@ OWN_DATA = "own"
 FOREIGN = ("mteb", OWN_DATA)
 """Suites with task names that others chose: mteb has an STS12, too."""
 CHECKPOINT = "checkpoint"
+VECTORS = "vectors"
 CURVE = "curve.jsonl"
 PLAN = "plan.toml"
 """What makes the run again: ``bench run --plan``."""

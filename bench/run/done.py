@@ -9,9 +9,8 @@ from pathlib import Path
 from bench.base.paths import recorded_path
 from bench.method.context import Reporter
 from bench.records.damage import prediction_problems
-from bench.records.names import data_key
+from bench.records.names import VECTORS, data_key
 from bench.records.record import Code, RunRecord
-from bench.records.sizes import VECTORS
 from bench.records.store import RunsFolder
 from bench.run.planned import PlannedRun
 from bench.score.suites import KnownTask, Task, suite_plugin

@@ -32,10 +32,9 @@ from bench.method.config import RunConfig
 from bench.method.context import Reporter, SilentReporter
 from bench.method.finished import FinishedEncoder
 from bench.records.damage import checkpoint_problem
-from bench.records.names import CHECKPOINT, CURVE, FOREIGN, LOCK, PLAN, RECORD
+from bench.records.names import CHECKPOINT, CURVE, FOREIGN, LOCK, PLAN, RECORD, VECTORS
 from bench.records.question import Question
 from bench.records.record import RunRecord
-from bench.records.sizes import VECTORS
 from bench.records.store import RunsFolder
 from bench.run.done import has_weights, is_finished_at_all, unscored_tasks
 from bench.run.plan_file import write_plan

@@ -15,7 +15,7 @@ from bench.method.recipe import Recipe, Value
 from bench.method.smaller import FLOAT32, PRECISIONS, Smaller
 from bench.records.record import SMALLER, RunRecord
 from bench.records.run import Run
-from bench.records.sizes import VECTORS
+from bench.records.names import VECTORS
 from bench.records.store import RunsFolder
 from bench.run.planned import PlannedRun, with_fingerprint
 

@@ -223,14 +223,6 @@ def test_a_path_that_is_not_utf_8_is_refused() -> None:
     assert done.exit_code == 2 and "is not UTF-8" in done.stderr
 
 
-@pytest.mark.slow
-def test_a_plugin_that_leaves_is_not_a_success(tmp_path: Path) -> None:
-    (tmp_path / "leaves.py").write_text("import os\nos._exit(0)\n")
-    done = run_bench(tmp_path, "methods", "--plugin", "leaves.py")
-    assert done.returncode == 1
-    assert "leaves.py:2" in done.stderr and "os._exit(0)" in done.stderr
-
-
 def test_the_remains_of_a_killed_export_are_removed(tmp_path: Path) -> None:
     left = tmp_path / ".model.0123456789ab.tmp"
     left.mkdir()

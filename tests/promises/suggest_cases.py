@@ -64,7 +64,6 @@ CASES = (
     "compare --runs kept --paper promcse:1",
     "compare --runs kept $A $B --format csv --items",
     "compare --runs kept --strict",
-    "runs --runs kept --free",
     "export --runs kept $A --to new --unmerged",
     "publish --runs kept --out empty --check",
     "publish --runs kept --out boards --submissions nowhere",

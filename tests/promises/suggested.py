@@ -28,7 +28,7 @@ OPTION = re.compile(r"""(?<![\w-])(--[a-z-]+)(?:[ =]([^\s'"()-](?:'[^']*'|"[^"]*
 """An option with its value, which may have a part in quotation marks."""
 FLAGS = {
     *("--dry-run", "--fresh", "--unmerged", "--strict", "--check", "--all", "--allow-pickle"),
-    *("--items", "--offline", "--json", "--remarks", "--fetch", "--yes", "--free"),
+    *("--items", "--offline", "--json", "--remarks", "--fetch"),
 }
 """Options without a value."""
 

@@ -165,7 +165,7 @@ def runnable(words: tuple[str, ...]) -> list[str]:
     """Return a command that changes nothing: with --dry-run if it plans; empty if it writes, or
     needs a network or a version's commit."""
     if "--help" in words or words[0] in READS:
-        elsewhere = words[:2] == ("data", "fetch") or "--fetch" in words or "--free" in words
+        elsewhere = words[:2] == ("data", "fetch") or "--fetch" in words
         return [] if elsewhere or "leaderboards/v4" in words else list(words)
     if words[0] in PLANS:
         planned = [word for word in words if word != "--dry-run"]

@@ -16,7 +16,7 @@ from bench.method.answers import answers_alike
 from bench.method.config import RunConfig
 from bench.method.prompts import prompted
 from bench.records import RunsFolder
-from bench.records.sizes import VECTORS
+from bench.records.names import VECTORS
 from bench.run.external.objects import ANSWERS, ObjectModel
 from bench.run.planned import PlannedRun, with_fingerprint
 from bench.run.vectors import sentences_by_way

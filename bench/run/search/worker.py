@@ -21,7 +21,7 @@ from bench.base.reading import refuse_links
 from bench.base.text import list_names
 from bench.method.config import RunConfig
 from bench.method.context import Reporter, seed_for
-from bench.records.names import CHECKPOINT
+from bench.records.names import CHECKPOINT, VECTORS
 from bench.records.searches import (
     FAILED,
     FINISHED,
@@ -35,7 +35,6 @@ from bench.records.searches import (
     drawn_before,
     read_search,
 )
-from bench.records.sizes import VECTORS
 from bench.records.store import RunsFolder
 from bench.run.execute import execute
 from bench.run.planned import PlannedRun
