@@ -1,4 +1,4 @@
-"""Runs of a call, with a display that suits a terminal, a log or a notebook."""
+"""Runs of a call, with a display that suits a terminal or a log."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Sequence
 
 from bench.base.errors import BenchError
-from bench.library.notebook import NotebookReporter, in_notebook
 from bench.library.results import Result
 from bench.run.needs import missing_sets
 from bench.run.planned import PlannedRun
@@ -18,8 +17,6 @@ def choose_reporter(progress: bool) -> RunReporter | QuietReporter:
     """Return the display of the progress; one that shows nothing if none is wanted."""
     if not progress:
         return QuietReporter()
-    if in_notebook():
-        return NotebookReporter()
     return terminal_reporter(plain=False)
 
 

@@ -13,9 +13,9 @@ from bench.compare.tables import make_tables
 from bench.method.finished import FinishedEncoder
 from bench.method.recipe import Recipe, Value
 from bench.method.smaller import FLOAT32, PRECISIONS, Smaller
+from bench.records.names import VECTORS
 from bench.records.record import SMALLER, RunRecord
 from bench.records.run import Run
-from bench.records.names import VECTORS
 from bench.records.store import RunsFolder
 from bench.run.planned import PlannedRun, with_fingerprint
 

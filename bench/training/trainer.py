@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ import torch
 
 from bench.base.errors import RunFailed
 from bench.data.corpora.token_cache import TokenisedCorpus
-from bench.method import Context, Method, TrainReport, seed_for
+from bench.method import Context, TrainReport, seed_for
 from bench.method.batch import Batch
 from bench.method.ranks import ALONE
 from bench.method.torch_method import TorchMethod
