@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from bench.backbones.families import find_family
+from bench.backbones.direction import is_causal
 from bench.backbones.folder import read_transformer_config
 from bench.method import (
     Backbone,
@@ -100,10 +100,7 @@ class MNTP(TorchMethod):
             )
         if backbone is None or recipe.get("attention") == "bidirectional":
             return
-        config = read_transformer_config(backbone)
-        family = find_family(str(config.get("model_type")))
-        looks_back = family is not None and family.causal
-        if looks_back and config.get("is_causal") is not False:
+        if is_causal(read_transformer_config(backbone)):
             raise BenchError(
                 f"{backbone} attends only to earlier tokens, and mntp is there to use what "
                 "stands behind a token",

@@ -29,7 +29,7 @@ import torch
 from torch import Tensor, nn
 
 from bench.backbones.direction import check_not_causal
-from bench.backbones.families import check_prefix, find_family
+from bench.backbones.families import FAMILIES, check_layers
 from bench.backbones.held_in import computes_in
 from bench.method import (
     Backbone,
@@ -305,7 +305,7 @@ def check_prompt(
             "take a backbone that reads both ways, such as BERT or RoBERTa",
         )
         if kind != "input-layer":
-            check_prefix(backbone)
+            check_layers(backbone, "a deep prompt", "take no keys and values from outside")
     try:
         possible = dropout is None or 0 <= float(dropout) < 1
     except ValueError:
@@ -357,7 +357,7 @@ def prompt_for(
     sizes = config.num_hidden_layers, config.num_attention_heads, config.hidden_size, length, p
     if kind != "hidden":
         return DeepPrefix(*sizes, shared=kind == "layer-shared")
-    family = find_family(backbone.family)
+    family = FAMILIES.get(backbone.family)
     if family is None or not family.prefix:
         raise BenchError(
             f"prompt=hidden: {backbone.name} is a {backbone.family} model, and what its layers do "

@@ -11,10 +11,9 @@ A sentence is damaged, encoded into one vector, and has to be rebuilt from that 
 The decoder is the encoder itself, with the same weights: its self-attention looks at earlier tokens
 only, and each layer gets a cross-attention behind it. This one attends to ONE vector, so that its
 softmax is 1 whatever query and key are: they never get a gradient and are left out. Left is
-output(value(s)) at every position, then Add + LayerNorm; in layers that normalise first
-(ModernBERT and its kin) Add alone (methods/hooked_decoder.py). The words are guessed by the
-pretrained MLM head with the matrix of the word embeddings, or with its own if a checkpoint does not
-tie the two.
+output(value(s)) at every position, then Add + LayerNorm. The words are guessed by the pretrained
+MLM head with the matrix of the word embeddings, or with its own if a checkpoint does not tie the
+two.
 
 Words are runs of letters and digits, and single other signs; the authors take NLTK's, which differ
 in contractions. CLS is scored.
@@ -32,7 +31,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout, linear
 
-from bench.backbones.families import check_decoder
+from bench.backbones.families import check_layers
 from bench.method import (
     Backbone,
     Batch,
@@ -46,7 +45,6 @@ from bench.method import (
     check_mlm_head,
     rng_for,
 )
-from bench.methods.hooked_decoder import added_attentions, decoded, place_of_attention
 from bench.methods.layers import attended, attention_mask, embedded, fed_forward, layers_of
 from bench.methods.masking import NOT_CHOSEN, mean_surprise, places_of, surprise_of_rows
 from bench.methods.pooling import portable_of
@@ -104,24 +102,14 @@ class TSDAE(TorchMethod):
                 f"deletion={recipe.deletion}: a share of the words, at least 0 and below 1",
                 "--set deletion=0.6",
             )
-        check_decoder(backbone, "tsdae's decoder")
+        check_layers(backbone, "tsdae's decoder")
         check_mlm_head(backbone)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
-        if place_of_attention(self.encoder):
-            if recipe.faithful:
-                raise BenchError(
-                    f"faithful=true is the authors' dropout in BERT's layers, which "
-                    f"{backbone.name} has not",
-                    "leave faithful out",
-                )
-            self.cross = added_attentions(self.encoder)
-        else:
-            self.cross = nn.ModuleList(
-                CrossAttention(self.encoder.config, recipe.faithful)
-                for _ in layers_of(self.encoder)
-            )
+        self.cross = nn.ModuleList(
+            CrossAttention(self.encoder.config, recipe.faithful) for _ in layers_of(self.encoder)
+        )
         head: Any = backbone.mlm_head()
         words_VH = head.decoder.weight
         bias_V = head.decoder.bias
@@ -166,9 +154,6 @@ class TSDAE(TorchMethod):
 
         They are computed from that token, those before it and the sentence's vector.
         """
-        if place_of_attention(self.encoder):
-            crosses: Any = self.cross
-            return decoded(self.encoder, ids_nT, crosses, vectors_nH)
         T = ids_nT.shape[1]
         states_nTH = embedded(self.encoder, ids_nT)
         # padding is on the right, and no token looks there

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bench.backbones.direction import CAUSAL
 from bench.backbones.folder import read_config, transformer_folder
 from bench.backbones.tensors import checkpoint_names
 from bench.base.errors import BenchError, NotAModel
@@ -21,12 +22,10 @@ class Family:
 
     Example:
         family = FAMILIES["qwen3"]
-        family.causal, family.lm_head     # True, "lm_head."
+        family.lm_head, family.placed     # "lm_head.", True
     """
 
     title: str
-    # a token's state depends on earlier tokens only
-    causal: bool = False
     # its layers are BERT's, and take keys and values from outside, as a deep prompt needs
     prefix: bool = False
     # position ids alone determine a token's position; if False, the distance of two tokens is
@@ -36,9 +35,6 @@ class Family:
     head: tuple[str, ...] = ()
     # the first part of the names of the tensors in a decoder's head, if it is not tied to the words
     lm_head: str = ""
-    # the module of each layer that a decoder's cross-attention is added behind; "" if it is not
-    # known; BERT's layers are taken apart instead
-    cross: str = ""
     # its first token has position padding_idx + 1
     offset: bool = False
     # the reason if its checkpoints have no such head
@@ -48,7 +44,6 @@ class Family:
 ROBERTA = Family("RoBERTa", prefix=True, head=("lm_head.dense.",), offset=True)
 DECODER = Family(
     "decoders",
-    causal=True,
     lm_head="lm_head.",
     without_head="it was trained to continue texts: its head predicts the next word",
 )
@@ -74,11 +69,9 @@ FAMILIES: Mapping[str, Family] = {
         head=("cls.predictions.transform.",),
         without_head="version 3 was trained as a discriminator: it has no MLM head",
     ),
-    "modernbert": Family("ModernBERT", head=("decoder.",), cross="attn"),
-    "nomic_bert": Family(
-        "NomicBERT", head=("cls.predictions.transform.",), cross="post_attention_layernorm"
-    ),
-    "eurobert": Family("EuroBERT", head=("lm_head.",), cross="self_attn"),
+    "modernbert": Family("ModernBERT", head=("decoder.",)),
+    "nomic_bert": Family("NomicBERT", head=("cls.predictions.transform.",)),
+    "eurobert": Family("EuroBERT", head=("lm_head.",)),
     "t5": Family(
         "T5's encoder",
         placed=False,
@@ -112,27 +105,10 @@ def family_of(folder: Path | None) -> Family | None:
     return FAMILIES.get(str(read_config(folder).get("model_type", "")))
 
 
-def find_family(model_type: str) -> Family | None:
-    """Return the entry of one of transformers' model types; None if it is not listed."""
-    return FAMILIES.get(model_type)
-
-
 def family_title(model_type: str) -> str:
     """Return the family's name for people, such as "BERT" for "bert"."""
     family = FAMILIES.get(model_type)
     return model_type if family is None else family.title
-
-
-def check_prefix(folder: Path | None) -> None:
-    """Check that the layers of a backbone take keys and values from outside.
-
-    Args:
-        folder: The backbone's folder. None if it is not here yet; then nothing is checked.
-
-    Raises:
-        BenchError: If they do not.
-    """
-    check_layers(folder, "a deep prompt", "take no keys and values from outside")
 
 
 def check_layers(
@@ -151,21 +127,6 @@ def check_layers(
         raise BenchError(
             f"{what} does not work on {family.title}: its layers {why}",
             f"take a backbone of one of these families: {able}",
-        )
-
-
-def check_decoder(folder: Path | None, what: str) -> None:
-    """Raise BenchError if the place of a cross-attention in this backbone's layers is not known.
-
-    ``what`` needs one. ``folder`` is None if the backbone is not here yet; then nothing is checked.
-    """
-    family = family_of(folder)
-    if family is not None and not family.prefix and not family.cross:
-        able = [known.title for known in FAMILIES.values() if known.prefix or known.cross]
-        raise BenchError(
-            f"{what} does not work on {family.title}: where a cross-attention goes in its layers "
-            "is not known",
-            f"take a backbone of one of these families: {', '.join(able)}",
         )
 
 
@@ -228,6 +189,6 @@ def find_architecture(config: Mapping[str, Any]) -> tuple[str, int] | None:
     if family is None or not isinstance(hidden, int):
         return None
     kin = "roberta" if family.offset else "bert"
-    if family.causal:
+    if config.get("model_type") in CAUSAL:
         kin = "decoder"
     return kin, hidden

@@ -1,4 +1,4 @@
-"""Each family's entry against its config and encoder.
+"""Direction and dropout of each family.
 
 Vectors, training and exports of each family against transformers alone.
 """
@@ -17,9 +17,8 @@ from every_family import EVERY
 from models import built, sentences
 
 from bench.backbones import load, resolve
-from bench.backbones.direction import is_causal, reads_ahead
+from bench.backbones.direction import CAUSAL, is_causal, reads_ahead
 from bench.backbones.dropout import check_dropout_arrived
-from bench.backbones.families import FAMILIES
 from bench.export.st_folder import write_st
 from bench.export.vectors import compare_vectors
 from bench.methods.pooling import IN_PARTS
@@ -39,7 +38,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
 
 def poolers(name: str) -> list[str]:
     """Return the poolers of a family; the first token of a decoder has seen no other."""
-    causal = FAMILIES[name.removesuffix("-generator")].causal
+    causal = name in CAUSAL
     return [pooler for pooler in IN_PARTS if pooler != "cls" or not causal]
 
 
@@ -91,11 +90,10 @@ def check_close(found: np.ndarray, wanted: np.ndarray, limit: float = 1e-6) -> N
 
 @pytest.mark.matrix(every=4)
 @FAMILY
-def test_an_entry_is_what_config_and_encoder_say(name: str, models: Models) -> None:
+def test_direction_and_dropout_are_as_the_config_says(name: str, models: Models) -> None:
     backbone = load(resolve(models(name)))
     config = backbone.encoder.config.to_dict()
-    causal = FAMILIES[backbone.family].causal
-    assert causal == is_causal(config) == (not reads_ahead(backbone.encoder))
+    assert is_causal(config) == (not reads_ahead(backbone.encoder))
     dropped = load(resolve(models(name)), dropout=0.25).encoder
     check_dropout_arrived(name, dropped, 0.25)
 
@@ -104,7 +102,7 @@ def test_an_entry_is_what_config_and_encoder_say(name: str, models: Models) -> N
 @pytest.mark.slow
 @FAMILY
 def test_vectors_are_those_of_transformers(name: str, models: Models, tmp_path: Path) -> None:
-    """... with every pooling, and padding on both sides, whatever the batch."""
+    """... with every pooling, whatever the batch."""
     limit = 5e-6 if name in FLOAT32_ONLY else 1e-6
     wanted = by_transformers(models(name), TEXTS)
     for pooler in poolers(name):
@@ -114,13 +112,9 @@ def test_vectors_are_those_of_transformers(name: str, models: Models, tmp_path: 
         for start in (1, 5):
             mates = TEXTS[start:] + ["a man plays the guitar " * start]
             check_close(method.encode(mates)[:1], wanted[pooler][start : start + 1], limit)
-    for side in ("left", "right"):
-        for pooling, pooler in (("mean", "avg"), ("last", "last")):
-            values = {"pooling": pooling, "padding": side}
-            method = as_precise_as_possible(
-                name, built(Pretrained, models(name), tmp_path, **values)
-            )
-            check_close(method.encode(TEXTS), wanted[pooler], limit)
+    for pooling, pooler in (("mean", "avg"), ("last", "last")):
+        method = built(Pretrained, models(name), tmp_path, pooling=pooling)
+        check_close(as_precise_as_possible(name, method).encode(TEXTS), wanted[pooler], limit)
 
 
 @pytest.mark.matrix(every=20)
