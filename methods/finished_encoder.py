@@ -10,7 +10,7 @@ import torch
 
 from bench.backbones.refusals import check_one_vector
 from bench.base.sides import SIDES
-from bench.method import Backbone, BenchError, Recipe, check_choice
+from bench.method import Backbone, BenchError, Recipe
 from bench.methods.pooling import POOLERS
 
 POOLINGS = {"cls", "last", "mlp", "mean", *POOLERS}
@@ -31,23 +31,6 @@ def check_pooling(recipe: Recipe, backbone: Path | None) -> None:
             "last (decoders), ...",
         )
     check_one_vector(backbone, str(backbone))
-
-
-def check_padding(recipe: Recipe) -> None:
-    """Raise BenchError for an unknown side, and if the pooling does not work with padding there."""
-    if "padding" in recipe:
-        check_choice(recipe, "padding", ("left", "right"))
-    if recipe.get("padding") != "left":
-        return
-    if recipe.pooling is None:
-        raise BenchError(
-            "padding=left is for a plain checkpoint; this folder says itself how it pads",
-            "leave padding out",
-        )
-    if recipe.pooling not in ("last", "mean", "avg"):
-        raise BenchError(
-            f"padding=left with pooling={recipe.pooling}", "--set pooling=last or mean"
-        )
 
 
 def default_prompt(model: Any) -> str:

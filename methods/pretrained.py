@@ -54,14 +54,12 @@ from bench.method.smaller import BINARY, FLOAT32, INT8, PRECISIONS, Smaller
 from bench.method.whole_texts import encode_whole
 from bench.methods.finished_encoder import (
     POOLINGS,
-    check_padding,
     check_pooling,
     default_prompt,
     shorten,
     unused_prompts_line,
     with_pooling_layer,
 )
-from bench.methods.padding import on_the_left
 from bench.methods.pooling import POOLERS, last_token, masked_mean, portable_of
 
 if TYPE_CHECKING:
@@ -109,11 +107,6 @@ class Pretrained(FinishedEncoder, TorchMethod):
         "prompt_document": Value("", "the model's own for documents, if it has one"),
         "dimensions": Value(None, "all numbers of a vector; else the first ones"),
         "vector_precision": Value(FLOAT32, f"as they are; {INT8} and {BINARY} are smaller"),
-        "padding": Value(
-            "right",
-            "as the others here",
-            "many decoders' own code pads on the left: the same vectors, but for rounding",
-        ),
         "dtype": Value("fp32", "what published scores are computed in"),
     }
 
@@ -122,7 +115,6 @@ class Pretrained(FinishedEncoder, TorchMethod):
         check_pooling(recipe, backbone)
         if "dtype" in recipe:
             check_choice(recipe, "dtype", DTYPES)
-        check_padding(recipe)
         if "vector_precision" in recipe:
             check_choice(recipe, "vector_precision", PRECISIONS)
         if backbone is not None:
@@ -348,8 +340,6 @@ class Pretrained(FinishedEncoder, TorchMethod):
         features = pad(rows["input_ids"], self.pad_id)
         if "token_type_ids" in rows and "token_type_ids" in self._inputs:
             features["token_type_ids"] = pad(rows["token_type_ids"], 0)["input_ids"]
-        if self.recipe.get("padding") == "left":
-            features = on_the_left(features, self.backbone.first_position)
         return features
 
     def embed(self, features: Features) -> Tensor:
@@ -389,7 +379,7 @@ class Pretrained(FinishedEncoder, TorchMethod):
             "prompt": self.text_prompt or "",
             "prompts": json.loads(self.recipe.get("prompts") or "{}"),
             **self.facts_of_sides(),
-            "padding": self.recipe.get("padding", "right"),
+            "padding": "right",
         }
         if not self.answers.repeat:
             facts["repeats"] = False

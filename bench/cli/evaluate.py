@@ -105,8 +105,7 @@ from bench.run.smaller import Sizes, smaller_runs, tables_of_sizes, with_sizes
 )
 @field_option(
     "overrides",
-    "How a folder or hub model is built: pooling=mean|cls|last, max_length=N, padding=left, "
-    "dtype=bf16.",
+    "How a folder or hub model is built: pooling=mean|cls|last, max_length=N, dtype=bf16.",
 )
 @grouped_option(OUTPUT, "--dry-run", is_flag=True, help="Show what would be scored and fetched.")
 @grouped_option(

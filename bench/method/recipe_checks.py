@@ -105,7 +105,7 @@ OTHER_NAMES: Mapping[str, str] = {
     "outputdir": "--runs FOLDER",
 }
 """The name in other tools, as :func:`plain_key` gives it -> what sets it here."""
-OF_ENCODERS = ("pooling", "padding", "max_length", "dtype")
+OF_ENCODERS = ("pooling", "max_length", "dtype")
 """Keys of ``bench evaluate --set``: they say how a ready-made encoder is read, and belong to no
 method.
 """

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,10 +17,7 @@ from bench.backbones.dropout import (
     own_dropout,
     set_dropout,
 )
-from bench.backbones.model import Backbone
 from bench.base.errors import NotAModel
-from bench.method.features import pad
-from bench.methods.padding import on_the_left
 
 BERT = {
     "vocab_size": 600,
@@ -104,25 +99,3 @@ def test_a_head_of_any_name_is_left_out(kind: str, tmp_path: Path) -> None:
     backbone = load(resolve(str(tmp_path / "model")))
     states = backbone.encoder(input_ids=torch.tensor([[5, 6, 7]])).last_hidden_state
     assert states.shape == (1, 3, 32)
-
-
-def method_on(kind: str) -> Any:
-    """An encoder beside what is known of it."""
-    made = encoder(kind).eval()
-    backbone: Any = Backbone(
-        name=kind, revision="", family=kind, encoder=made, tokenizer=None, path=Path()
-    )
-    return SimpleNamespace(encoder=made, backbone=backbone)
-
-
-@pytest.mark.parametrize("kind", ["mpnet", "longformer", "esm", "llama", "gpt2", "t5", "bloom"])
-def test_padding_on_the_left_gives_every_token_the_state_it_had(kind: str) -> None:
-    method = method_on(kind)
-    features = pad([[20, 21, 22, 23, 24, 25], [30, 31]], 1)
-    moved = on_the_left(features, method.backbone.first_position)
-    if "position_ids" not in signature(method.encoder.forward).parameters:
-        del moved["position_ids"]
-    with torch.no_grad():
-        alone = method.encoder(input_ids=torch.tensor([[30, 31]])).last_hidden_state[0]
-        left = method.encoder(**moved).last_hidden_state[1, -2:]
-    torch.testing.assert_close(left, alone, rtol=1e-4, atol=1e-4)
