@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,11 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from bench.method import (
+    Affine,
     Batch,
     Features,
     Ids,
     Loss,
-    ModuleFile,
     Portable,
     Recipe,
     Value,
@@ -44,7 +45,6 @@ from bench.methods.cosent import CoSENT, normalized, order_loss, pair_cosines
 from bench.methods.losses import cosine_matrix
 from bench.methods.pooling import POOLERS, first_token, masked_mean, pooled, portable_of
 from bench.methods.prefixes import check_prefixes
-from bench.methods.travels import FOLDER
 
 BOTH = "cls_avg"
 IDENTICAL = ("positive", "drop")
@@ -172,13 +172,9 @@ class AnglE(CoSENT):
     def portable(self) -> Portable:
         if self.recipe.pooling_at_test != BOTH:
             return portable_of(self, self.recipe.pooling_at_test)
-        layer = ModuleFile(
-            FOLDER / "first_and_mean.py", "FirstAndMean", {"hidden": self.backbone.hidden_size}
-        )
-        backbone = self.backbone
-        return Portable(
-            self.encoder, backbone.tokenizer, backbone.max_tokens, pooling=None, layers=(layer,)
-        )
+        half = torch.eye(self.backbone.hidden_size) / 2
+        layer = Affine(torch.cat([half, half], dim=1))
+        return replace(portable_of(self, "cls", layer), pooling="cls+mean")
 
 
 def complex_similarity(x_nH: Tensor, y_nH: Tensor) -> Tensor:

@@ -22,9 +22,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from bench.method import BenchError, ModuleFile, Portable, Recipe, Value
+from bench.method import BenchError, Recipe, Value
 from bench.method.own_vectors import OwnVectors
-from bench.methods.travels import FOLDER
 
 
 class GloveAvg(OwnVectors):
@@ -74,14 +73,6 @@ class GloveAvg(OwnVectors):
         if not len(sentences):
             return self.table[:0]
         return np.stack([self._mean(sentence.split()) for sentence in sentences])
-
-    def portable(self) -> Portable:
-        import torch
-
-        words = sorted(self.words, key=lambda word: self.words[word])
-        table = torch.from_numpy(self.table[[self.words[word] for word in words]])
-        file = FOLDER / "word_means.py"
-        return Portable(reader=ModuleFile(file, "WordMeans", {"words": words}, {"table": table}))
 
     def _mean(self, words: list[str]) -> np.ndarray:
         rows = []

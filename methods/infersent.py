@@ -37,8 +37,6 @@ from bench.method import (
     Features,
     Loss,
     Method,
-    ModuleFile,
-    Portable,
     Recipe,
     TorchMethod,
     Value,
@@ -46,7 +44,6 @@ from bench.method import (
 )
 from bench.method.own_vectors import OwnVectors
 from bench.methods.glove_avg import GloveAvg, read_vectors
-from bench.methods.travels import FOLDER
 
 CODE = "InferSent train_nli.py, before commit c752882"
 LABELS = 3
@@ -212,12 +209,6 @@ class InferSent(OwnVectors, TorchMethod):
     def embed(self, features: Features) -> Tensor:
         padding = features["attention_mask"][:, :, None] == 0
         return self.hidden(features).masked_fill(padding, -torch.inf).amax(1)  # (n, 2 lstm_size)
-
-    def portable(self) -> Portable:
-        words = sorted(self.words, key=lambda word: self.words[word])
-        state = {"table": self.table, **self.encoder.state_dict()}
-        settings = {"words": words, "size": self.recipe.lstm_size}
-        return Portable(reader=ModuleFile(FOLDER / "word_lstm.py", "WordLSTM", settings, state))
 
     def optimizer(self) -> torch.optim.Optimizer:
         trained = [p for p in self.parameters() if p.requires_grad]

@@ -20,7 +20,6 @@ authors' code lets the last tokens see them.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -31,16 +30,13 @@ from bench.method import (
     Batch,
     Features,
     Loss,
-    ModuleFile,
-    Portable,
     Recipe,
     TorchMethod,
     Value,
     adamw,
 )
 from bench.methods.losses import float32_at_least
-from bench.methods.pooling import masked_mean, portable_of
-from bench.methods.travels import FOLDER
+from bench.methods.pooling import masked_mean
 
 FIT = "IS-BERT sentence_transformers/SentenceTransformer.py, defaults of fit()"
 WIDTHS = (1, 3, 5)  # of the convolutions; odd, so that a token's feature is centred on it
@@ -146,16 +142,3 @@ class ISBert(TorchMethod):
 
     def optimizer(self) -> torch.optim.Optimizer:
         return adamw(self, eps=self.recipe.adam_eps, bias_correction=self.recipe.bias_correction)
-
-    def portable(self) -> Portable:
-        settings = {
-            "hidden": self.backbone.hidden_size,
-            "channels": self.recipe.channels,
-            "widths": WIDTHS,
-        }
-        tensors = {
-            f"convolutions.{name}": tensor
-            for name, tensor in self.convolutions.state_dict().items()
-        }
-        layer = ModuleFile(FOLDER / "convolutions.py", "Convolutions", settings, tensors)
-        return replace(portable_of(self, "avg", layer), pooling=None)

@@ -15,7 +15,6 @@ on RoBERTa, which has another mask token.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,6 @@ from bench.method import (
     Features,
     Ids,
     Loss,
-    ModuleFile,
     Portable,
     Recipe,
     TorchMethod,
@@ -43,7 +41,6 @@ from bench.method.features import widened
 from bench.methods.augment import DropHead, mask_span
 from bench.methods.losses import nt_xent
 from bench.methods.pooling import masked_mean, portable_of
-from bench.methods.travels import FOLDER
 
 POOLINGS = ("mean-padded", "mean", "cls")
 
@@ -190,9 +187,10 @@ class MirrorBert(TorchMethod):
         return masked_mean(states_nTH, features["attention_mask"])
 
     def portable(self) -> Portable:
+        if self.pooling == "mean-padded":
+            raise BenchError(
+                "mirror-bert averages over padding, which an export does not carry",
+                "in Python bench.load_run(RUN).encode gives its vectors",
+            )
         pooler = "cls" if self.pooling == "cls" else "avg"
-        parts = portable_of(self, pooler, max_tokens=self.length)
-        if self.pooling != "mean-padded":
-            return parts
-        reader = ModuleFile(FOLDER / "padded.py", "Padded", {"length": self.length})
-        return replace(parts, pooling=None, reader=reader)
+        return portable_of(self, pooler, max_tokens=self.length)

@@ -92,7 +92,7 @@ def _modules(parts: Portable) -> Iterator[tuple[str, Mapping[str, Any], Mapping[
     if parts.pooling is not None:
         settings = {"word_embedding_dimension": int(parts.encoder.config.hidden_size)}
         for name, key in POOLINGS.items():
-            settings[key] = name == parts.pooling
+            settings[key] = name in parts.pooling.split("+")
         settings["pooling_mode_max_tokens"] = False
         yield LIBRARY + "Pooling", settings, {}
     for layer in parts.layers:

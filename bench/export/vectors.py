@@ -66,7 +66,7 @@ def comparable_sentences(method: Method) -> list[str]:
     a library that takes the first token it is the state of the padding.
     """
     adds_some = getattr(method, "before", True) or getattr(method, "after", True)
-    if adds_some or method.portable().pooling != "cls":
+    if adds_some or "cls" not in (method.portable().pooling or ""):
         return list(SENTENCES)
     return [sentence for sentence in SENTENCES if sentence]
 

@@ -160,7 +160,8 @@ class Method:
         """
         raise BenchError(
             f"{self.name} does not say what computes its vectors without its own code",
-            f"define {type(self).__name__}.portable(); docs/evaluate.md shows how",
+            "in Python bench.load_run(RUN).encode gives its vectors; an export needs "
+            f"{type(self).__name__}.portable(), which docs/evaluate.md shows",
         )
 
     def save(self, folder: Path) -> None:

@@ -68,8 +68,8 @@ class Portable:
         encoder: A transformers.PreTrainedModel.
         tokenizer: transformers' tokenizer that goes with it.
         max_tokens: Tokens of a sentence, special ones included; longer sentences are cut.
-        pooling: "cls" (the first token), "mean" (over the tokens with mask 1), or None if the
-            reader or the first layer gives the sentence's vector.
+        pooling: "cls" (the first token), "mean" (over the tokens with mask 1), "cls+mean" (one
+            behind the other), or None if the reader or the first layer gives the sentence's vector.
         states: Hidden states that are averaged before pooling: 0 the embedding layer, l layer l, -1
             the last.
         layers: Applied to the pooled vector, in this order.

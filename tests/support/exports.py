@@ -65,10 +65,8 @@ PROMPTED = [
     Case("dcpcse", "unsupervised", "mlm", HEAD),
     Case("dcpcse", values={"prompt": "hidden"} | HEAD, backbone="roberta"),
 ]
-MASKED_PADDING = Case("mirror-bert", values={"max_seq_length": 20})
 OWN_LAYERS = [
     Case("angle", "supervised"),
-    Case("is-bert", values={"channels": 7}),
     Case("flow", "none"),
     Case("flow", "none", values={"permutation": "random", "levels": 2}),
 ]
@@ -122,41 +120,22 @@ WORDED = [
     Case("pcc-tuning", "supervised"),
     Case("angle-llama", "supervised"),
 ]
-LSTM = {"vectors": "words.txt", "lstm_size": 5, "classifier_size": 3}
-WORDS = [
-    Case("glove-avg", "none", values={"vectors": "words.txt"}, backbone=""),
-    Case("infersent", "supervised", values=LSTM, backbone=""),
-]
 FOLDER = Case("pretrained", "none", values={"pooling": None, "max_length": 8}, backbone="st-folder")
 
 STORED_PREFIX = Case("stored-prefix", "none", values={"pooling": "mlp"}, backbone="prefixed")
 
 CASES = [
-    *(*PLAIN, *WITH_HEAD, *WHITENED, *OWN_LAYERS, MASKED_PADDING, *PROMPTED, *TEMPLATED),
+    *(*PLAIN, *WITH_HEAD, *WHITENED, *OWN_LAYERS, *PROMPTED, *TEMPLATED),
     *WORDED,
-    *(*WORDS, FOLDER, STORED_PREFIX),
+    *(FOLDER, STORED_PREFIX),
     *(Case(c.name, c.setting, c.variant, c.values, "roberta") for c in (*PROMPTED, *TEMPLATED)),
 ]
 
 
 def make(case: Case, backbones: dict[str, str], folder: Path) -> Method:
     """Build the method and move its weights away from their start, so that a missing part shows."""
-    values = dict(case.values)
-    if case in WORDS:
-        from bench.method import Context, Recipe, Value
-
-        table = np.random.default_rng(0).normal(size=(6, 4))
-        words = zip(["man", "A", "a", "Yes", ".", "dog"], table, strict=True)
-        lines = [" ".join([word, *map(str, row)]) for word, row in words]
-        (folder / "words.txt").write_text("\n".join(lines))
-        method = REGISTRY[case.name].cls()
-        method.context = Context(folder=folder)
-        values |= {"vectors": str(folder / "words.txt")}
-        torch.manual_seed(5)
-        method.build(None, Recipe({key: Value(value, "test") for key, value in values.items()}))
-        return method
     cls, facts = REGISTRY[case.name].cls, {"setting": case.setting, "variant": case.variant}
-    method = built(cls, backbones[case.backbone], folder, **facts, **values)
+    method = built(cls, backbones[case.backbone], folder, **facts, **case.values)
     torch.manual_seed(5)
     with torch.no_grad():
         for name, tensor in method.state_dict().items():

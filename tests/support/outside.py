@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 SAVED_AGAIN = (
-    *("promcse+tiny", "conpvp+roberta", "mirror-bert+max_seq_length-20+tiny"),
-    *("is-bert+channels-7+tiny", "flow+tiny", "glove-avg"),
+    "promcse+tiny",
+    "conpvp+roberta",
+    "flow+tiny",
 )
 
 
