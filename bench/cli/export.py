@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
@@ -16,22 +16,13 @@ from bench.cli.options import (
     plugin_option,
     runs_option,
 )
-from bench.cli.typed_option import typed
-from bench.export import FORMS, Exported, describe_export, write_model
+from bench.export import Exported, describe_export, write_model
 from bench.records.store import RunsFolder
 
 
 @click.command()
 @click.argument("reference", metavar="RUN")
 @click.option("--to", "to", type=click.Path(path_type=Path), help="A new folder.")
-@click.option(
-    "--format",
-    "form",
-    type=typed(Literal[*FORMS]),
-    default=FORMS[0],
-    show_default=True,
-    help="mteb: the same with mteb_model.py and mteb's result files.",
-)
 @click.option(
     "--unmerged",
     is_flag=True,
@@ -44,7 +35,6 @@ from bench.records.store import RunsFolder
 def export(
     reference: str,
     to: Path | None,
-    form: str,
     unmerged: bool,
     offline: bool,
     runs: Path | None,
@@ -66,7 +56,6 @@ def export(
     exported = write_model(
         reference,
         to,
-        form=form,
         store=RunsFolder(runs),
         plugins=plugins,
         offline=offline,
@@ -84,7 +73,6 @@ def export(
 def _export_object(exported: Exported) -> dict[str, Any]:
     return {
         "run": exported.run_id,
-        "format": exported.form,
         "dimensions": exported.dimensions,
         "difference": exported.difference,
         "module_files": list(exported.module_files),

@@ -4,6 +4,6 @@ Not here: a way to score it; the tools have their own.
 """
 
 from bench.export.exported import Exported
-from bench.export.stored import FORMS, describe_export, write_model
+from bench.export.model import describe_export, write_model
 
-__all__ = ["FORMS", "Exported", "describe_export", "write_model"]
+__all__ = ["Exported", "describe_export", "write_model"]

@@ -15,24 +15,17 @@ from bench.method import ModuleFile, Portable
 from bench.method.json_files import write_json
 from bench.run.finished import TrainedRun, backbone_of
 
-FORM = "sentence-transformers"
 PEFT_PREFIX = "base_model.model."
 """The first part of the names of tensors in peft's files."""
 
 
-def check_unmerged(run: TrainedRun, form: str) -> None:
+def check_unmerged(run: TrainedRun) -> None:
     """Raise BenchError if the adapters of a run cannot be written alone."""
     recipe = run.recipe
     if recipe.get("adapter") is None:
         raise BenchError(
             f"--unmerged: {run.record.run_id} has no adapter: it trained the encoder itself",
             "leave --unmerged out",
-        )
-    if form != FORM:
-        raise BenchError(
-            f"--unmerged goes with --format {FORM}, which loads a base and its adapter; "
-            f"{form} does not",
-            f"--format {FORM}, or leave --unmerged out",
         )
     if recipe.get("base_dtype") is not None:
         raise BenchError(

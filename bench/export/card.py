@@ -13,10 +13,10 @@ from bench.base.foreign_text import escape_markdown
 from bench.compare.forms.run_report import run_in_words
 from bench.export.card_tables import licence_table, origin_table, recipe_table, scores_table
 from bench.export.exported import Exported
-from bench.export.mteb_folder import hub_backbone
 from bench.records import Run, RunRecord
 from bench.run.finished import TrainedRun
 
+COMMIT_LENGTH = 40
 TEMPLATE = Path(__file__).with_name("card.md.jinja")
 LOAD = """from sentence_transformers import SentenceTransformer
 
@@ -24,18 +24,9 @@ model = SentenceTransformer({folder}{trust})
 vectors = model.encode(["A man is playing a guitar.", "Two dogs run."])
 print(vectors.shape)
 """
-LOAD_MTEB = """import sys
-
-# for a model on the hub: huggingface_hub.snapshot_download("owner/name")
-sys.path.insert(0, {folder})
-import mteb_model
-
-model = mteb_model.load()
-print(mteb_model.meta.name, mteb_model.meta.embed_dim)
-"""
 
 
-def write_card(run: TrainedRun, exported: Exported, folder: Path, place: str) -> str:
+def write_card(run: TrainedRun, exported: Exported, place: str) -> str:
     """Return the card in Markdown, with the hub's front matter.
 
     ``place``: the name that the example loads the model by.
@@ -48,9 +39,8 @@ def write_card(run: TrainedRun, exported: Exported, folder: Path, place: str) ->
         title=escape_markdown(run.record.run_id),
         what=escape_markdown(run_in_words(run.record)),
         summary=escape_markdown(run.plugin.cls.summary.strip()),
-        form=exported.form,
         dimensions=f"{exported.dimensions:,}",
-        example=loading_example(exported, folder, place),
+        example=loading_example(exported, place),
         files=", ".join(f"`{name}`" for name in exported.module_files),
         bidirectional=SINCE if exported.bidirectional else "",
         unmerged=escape_markdown(exported.base),
@@ -62,12 +52,11 @@ def write_card(run: TrainedRun, exported: Exported, folder: Path, place: str) ->
     )
 
 
-def loading_example(exported: Exported, folder: Path, place: str) -> str:
+def loading_example(exported: Exported, place: str) -> str:
     """Return a script that loads the export from ``place``; the tests run it."""
-    script = LOAD_MTEB if exported.form == "mteb" else LOAD
     trust = ", trust_remote_code=True" if exported.module_files else ""
     # in quotes, because a name may have any character
-    return script.format(folder=json.dumps(place, ensure_ascii=False), trust=trust)
+    return LOAD.format(folder=json.dumps(place, ensure_ascii=False), trust=trust)
 
 
 def front_matter(record: RunRecord) -> str:
@@ -80,3 +69,11 @@ def front_matter(record: RunRecord) -> str:
         facts["base_model"] = backbone
     lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in facts.items()]
     return "".join(lines)
+
+
+def hub_backbone(record: RunRecord) -> str | None:
+    """Return the backbone's name if it is a model of the hub, else None."""
+    revision = record.provenance.backbone.revision or ""
+    if len(revision) != COMMIT_LENGTH or Path(record.backbone).exists():
+        return None
+    return record.backbone

@@ -2,7 +2,7 @@
 
 A model folder can name classes (``auto_map``) in its own files or in another repository, which
 transformers fetches and runs if it is loaded with ``trust_remote_code=True``. Such names come along
-with the settings of a backbone. They are removed from what is exported, in every format, and no
+with the settings of a backbone. They are removed from what is exported, and no
 other file of code may be there when the folder is loaded again.
 """
 
@@ -70,7 +70,7 @@ def check_code(folder: Path, own: Sequence[Path]) -> None:
     """
     known = {file.name: file for file in own}
     for file in list_plain_files(folder):
-        if file.suffix in DATA or file == folder / ".lock":
+        if file.suffix in DATA:
             continue
         source = known.get(file.name) if file.parent == folder else None
         if source is None or file.read_bytes() != source.read_bytes():

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 class Exported:
     """A written model, compared with its method."""
 
-    # "sentence-transformers" or "mteb"
-    form: str
     run_id: str
     # the largest difference from the method's own vectors, relative to their size
     difference: float

@@ -6,6 +6,7 @@ its place only if that tool gives the method's own vectors.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from bench.export.aside import is_empty, there_already, write_aside
 from bench.export.card import write_card
 from bench.export.code import check_code, remove_code_names
 from bench.export.exported import Exported
-from bench.export.mteb_folder import MTEB_FILE, write_mteb_model, write_mteb_results
 from bench.export.st_folder import write_st
 from bench.export.vectors import compare_vectors
 from bench.method import Method
@@ -26,7 +26,47 @@ from bench.records.damage import AGAIN
 from bench.records.names import RECORD
 from bench.records.paths import refuse_paths
 from bench.records.record import RunRecord
-from bench.run.finished import TrainedRun
+from bench.records.store import RunsFolder
+from bench.run.finished import TrainedRun, find_run, load_finished_run
+
+
+def write_model(
+    reference: str,
+    to: Path,
+    *,
+    store: RunsFolder,
+    plugins: Sequence[Path],
+    offline: bool,
+    say: Callable[[str], None],
+    unmerged: bool = False,
+) -> Exported:
+    """Write the model of a run into a new folder.
+
+    ``reference``: the run's id, its beginning, or its folder. ``plugins``: files that define the
+    run's method. ``say`` gets the run's notes, a line each. ``unmerged``: of a run with adapters,
+    only the adapters, as peft's files. Raises BenchError; then nothing is left behind.
+    """
+    run = find_run(reference, store, plugins)
+    check_export(run.record, to)
+    for note in run.notes:
+        say(f"warning: {note}")
+    method = load_finished_run(run, offline=offline)
+    return write_export(run, method, to, unmerged=unmerged)
+
+
+def describe_export(done: Exported) -> list[str]:
+    """Return lines for people: the check that was made, and if loading runs code of the folder."""
+    lines = [
+        f"{done.run_id}: {done.dimensions} dimensions, loaded again by sentence-transformers, "
+        f"largest difference {done.difference:.1g}"
+    ]
+    if done.module_files:
+        files = ", ".join(done.module_files)
+        lines.append(
+            f"load it with trust_remote_code=True, which runs {files} of the folder (its README "
+            "says why)"
+        )
+    return lines
 
 
 def check_export(record: RunRecord, to: Path) -> None:
@@ -57,25 +97,17 @@ def is_export_of(record: RunRecord, to: Path) -> bool:
     return record.fingerprint in text
 
 
-def write_export(
-    run: TrainedRun,
-    method: Method,
-    to: Path,
-    form: str,
-    *,
-    unmerged: bool = False,
-) -> Exported:
+def write_export(run: TrainedRun, method: Method, to: Path, *, unmerged: bool = False) -> Exported:
     """Write a finished run with a loaded method into a new folder, and return the facts about it.
 
-    ``form`` is "sentence-transformers" or "mteb". ``unmerged``: of a run with adapters,
-    write only the adapters; else they are merged into the weights, in float32. The same export, if
-    it is there already, is not changed. Raises BenchError if the format cannot represent the
-    method, if a file cannot be written, or if the folder does not give the method's vectors; then
-    nothing is left behind.
+    ``unmerged``: of a run with adapters, write only the adapters; else they are merged into the
+    weights, in float32. The same export, if it is there already, is not changed. Raises BenchError
+    if the format cannot represent the method, if a file cannot be written, or if the folder does
+    not give the method's vectors; then nothing is left behind.
     """
     check_export(run.record, to)
     if unmerged:
-        check_unmerged(run, form)
+        check_unmerged(run)
     with write_aside(to) as aside:
         parts = method.portable()
         if parts.encoder is not None and not unmerged:
@@ -86,9 +118,8 @@ def write_export(
         own = write_st(parts, aside, base)
         remove_code_names(aside)
         check_code(aside, own)
-        difference, dimensions = compare_vectors(method, aside, form)
+        difference, dimensions = compare_vectors(method, aside)
         exported = Exported(
-            form=form,
             run_id=run.record.run_id,
             difference=difference,
             dimensions=dimensions,
@@ -96,22 +127,7 @@ def write_export(
             bidirectional=was_switched(parts.encoder),
             base=run.record.backbone_name if unmerged else "",
         )
-        if form == "mteb":
-            write_mteb_model(run, exported, aside)
-            write_mteb_results(run.record, run.folder, aside)
-        readme = write_card(run, exported, aside, to.name)
+        readme = write_card(run, exported, to.name)
+        refuse_paths(readme, "README.md")
         (aside / "README.md").write_text(readme, encoding="utf-8")
-        refuse_written_paths(aside)
     return exported
-
-
-def refuse_written_paths(folder: Path) -> None:
-    """Raise DataDamaged for an absolute path in the card and the result files of an export."""
-    written = [folder / "README.md", folder / MTEB_FILE]
-    written += sorted(folder.glob("results/**/*.json*"))
-    for file in written:
-        if not file.is_file():
-            continue
-        name = file.relative_to(folder).as_posix()
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-            refuse_paths(line, f"{name}, line {number}")

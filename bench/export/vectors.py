@@ -27,7 +27,7 @@ SENTENCES = (
 )
 
 
-def compare_vectors(method: Method, folder: Path, form: str) -> tuple[float, int]:
+def compare_vectors(method: Method, folder: Path) -> tuple[float, int]:
     """Return the largest relative difference from the method's vectors, and the dimensions.
 
     Raises RunFailed if it is above 1e-5, or more than twice the difference between batched and
@@ -42,17 +42,17 @@ def compare_vectors(method: Method, folder: Path, form: str) -> tuple[float, int
         exported_vectors = st_vectors(folder, sentences)
     except Exception as error:  # the tool may raise anything
         raise RunFailed(
-            f"the export as {form} cannot be loaded: {one_line(error)}", "please report it"
+            f"the export cannot be loaded: {one_line(error)}", "please report it"
         ) from None
     if method_vectors.shape != exported_vectors.shape:
         raise RunFailed(
-            f"the export as {form} gives vectors of shape {exported_vectors.shape}, "
+            f"the export gives vectors of shape {exported_vectors.shape}, "
             f"the method {method_vectors.shape}"
         )
     difference = relative_difference(method_vectors, exported_vectors)
     if difference > allowed:
         raise RunFailed(
-            f"the export as {form} does not give the vectors of {method.name}: they differ by "
+            f"the export does not give the vectors of {method.name}: they differ by "
             f"{difference:.1g}, more than the allowed {allowed:.1g}; nothing was written",
             "this is a bug in bench or in the method's portable(): please report it",
         )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-from bench.base.errors import UnknownName
-from bench.export import FORMS, describe_export, write_model
+from bench.export import describe_export, write_model
 from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
 from bench.library.results import Result
 from bench.library.terms import in_python_terms
@@ -17,7 +16,6 @@ from bench.records.store import RunsFolder
 def export_run(
     run: PathLike | Result,
     to: PathLike,
-    format: str = "sentence-transformers",
     *,
     unmerged: bool = False,
     runs: PathLike | None = None,
@@ -35,7 +33,6 @@ def export_run(
     Args:
         run: An id, its beginning, a folder or a result.
         to: A new folder.
-        format: "sentence-transformers" or "mteb".
         unmerged: Of a run with LoRA, write only the adapter, as peft's files.
         runs: The folder of the runs. None: $BENCH_RUNS, or ./runs.
         offline: Open no connection.
@@ -48,17 +45,13 @@ def export_run(
     Raises:
         BenchError: If there is no such run, or if its model cannot be exported; then nothing is
             written.
-        UnknownName: For an unknown format.
     """
-    if format not in FORMS:
-        raise UnknownName("format", format, FORMS, "of bench.export_run")
     reference = str(run.folder) if isinstance(run, Result) else path_text(run, "run")
     target = Path(path_text(to, "to")).expanduser()
     files = [Path(file) for file in use_plugins(plugins)]
     exported = write_model(
         reference,
         target,
-        form=format,
         store=RunsFolder(as_path(runs)),
         plugins=files,
         offline=offline,

@@ -100,7 +100,7 @@ def test_an_export_of_a_decoder_pads_and_reads_empty_texts(
     to = tmp_path / "export"
     to.mkdir()
     write_st(parts, to)
-    difference, dimensions = compare_vectors(method, to, "sentence-transformers")
+    difference, dimensions = compare_vectors(method, to)
     assert difference <= 1e-5 and dimensions == 32
     assert method.backbone.tokenizer.pad_token == before, "the method's own tokenizer is left alone"
     assert json.loads((to / "tokenizer_config.json").read_text())["pad_token"] is not None

@@ -126,7 +126,7 @@ def test_an_export_gives_the_methods_vectors(name: str, models: Models, tmp_path
         folder = tmp_path / pooler
         folder.mkdir()
         write_st(method.portable(), folder)
-        difference, dimensions = compare_vectors(method, folder, "sentence-transformers")
+        difference, dimensions = compare_vectors(method, folder)
         assert difference <= 1e-5 and dimensions == 32
 
 

@@ -178,7 +178,7 @@ def test_a_user_without_rights_is_told_in_a_line_and_changes_nothing(
         f"publish --runs {runs} --out {boards} --note New.": (2, f"{boards}: "),
         f"publish --runs {closed} --out {mine}/boards": (0, ""),
         f"publish --check --out {boards}": (0, ""),
-        f"export {made[2].run_id} --runs {runs} --format mteb-results --to {closed}/out": (2, ""),
+        f"export {made[2].run_id} --runs {runs} --to {closed}/out": (2, ""),
     }
     try:
         said = without_rights(

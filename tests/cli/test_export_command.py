@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from click.testing import Result
 from commands import bench, error_line, tree
-from exports import outside
 
 from bench.records import Run, RunsFolder
 from bench.records.arrays import read_arrays
@@ -19,33 +18,8 @@ from bench.records.record import read_record
 Finished = tuple[Path, Result]
 
 
-@pytest.fixture(scope="module")
-def made(finished: Finished, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The finished run as an mteb folder, which is a sentence-transformers folder too."""
-    to = tmp_path_factory.mktemp("made") / "my-model"
-    done = bench("export", "simcse", "--runs", finished[0], "--to", to, "--format", "mteb")
-    assert done.exit_code == 0 and done.stdout == f"{to}\n", done.stderr
-    assert [path.name for path in to.parent.iterdir()] == ["my-model"], "nothing is left beside it"
-    return to
-
-
 def export(finished: Finished, *arguments: str | Path, **env: str) -> Result:
     return bench("export", "simcse", "--runs", finished[0], *arguments, **env)
-
-
-@pytest.mark.nightly
-def test_mteb_itself_evaluates_it(made: Path, finished: Finished, tmp_path: Path) -> None:
-    from scipy.stats import spearmanr
-
-    from bench.run.finished import find_run, load_finished_run
-
-    texts = ["a man plays", "the dog runs in the park", "woman reads a book"]
-    texts += ["market prices fell", "a child sleeps", "oil and gas"]
-    found = outside("mteb", made, tmp_path, texts)
-    vectors = load_finished_run(find_run("simcse", RunsFolder(finished[0]))).encode(texts)
-    a, b = vectors[:-1], vectors[1:]
-    cosines = (a * b).sum(1) / (a * a).sum(1) ** 0.5 / (b * b).sum(1) ** 0.5
-    assert found["score"] == pytest.approx(spearmanr(cosines, range(5)).statistic, abs=1e-6)
 
 
 @pytest.mark.slow
@@ -81,7 +55,7 @@ def test_json_and_the_example_of_the_card(finished: Finished, tmp_path: Path) ->
     assert tuple(names["vectors"].shape) == (2, 32)
 
 
-def test_the_same_export_again_changes_nothing_and_another_one_is_refused(
+def test_the_same_export_again_changes_nothing_and_other_files_are_kept(
     finished: Finished, tmp_path: Path
 ) -> None:
     """A command may have been killed after it had put the folder in its place."""
@@ -89,7 +63,9 @@ def test_the_same_export_again_changes_nothing_and_another_one_is_refused(
     before = tree(tmp_path)
     assert export(finished, "--to", tmp_path / "new").exit_code == 0
     assert tree(tmp_path) == before
-    done = export(finished, "--to", tmp_path / "new", "--format", "mteb")
+    (tmp_path / "new" / "notes.txt").write_text("mine")
+    before = tree(tmp_path)
+    done = export(finished, "--to", tmp_path / "new")
     assert "exists already" in error_line(done) and tree(tmp_path) == before
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from adapted_models import tiny_qwen3
-from commands import bench, error_line, the_run
+from commands import bench, the_run
 from models import sentences
 from safetensors.torch import load_file
 
@@ -152,11 +152,6 @@ def test_what_cannot_work_is_refused_in_one_line(place: Path, more: str, method:
     lines = [line for line in said.stderr.splitlines() if line.startswith("error: ")]
     assert said.exit_code in (1, 2) and len(lines) == 1 and message in lines[0], said.stderr
     assert "Traceback" not in said.output
-
-
-def test_an_export_without_an_adapter_is_not_unmerged(place: Path, run: Path):
-    said = bench("export", run, "--to", place / "x", "--unmerged", "--format", "mteb")
-    assert "--unmerged goes with --format" in error_line(said)
 
 
 def test_a_reads_both_ways_value_is_refused_on_bert(tiny: str, place: Path):

@@ -15,7 +15,6 @@ from commands import bench
 from bench.base.errors import BenchError
 from bench.base.files import share_files
 from bench.base.launched import NAMES, launched
-from bench.export.aside import write_aside
 from bench.records.store import RunsFolder
 
 
@@ -221,21 +220,6 @@ def test_a_working_directory_that_is_gone_is_one_line(tmp_path: Path) -> None:
 def test_a_path_that_is_not_utf_8_is_refused() -> None:
     done = bench("runs", "--runs", "x\udcff")
     assert done.exit_code == 2 and "is not UTF-8" in done.stderr
-
-
-def test_the_remains_of_a_killed_export_are_removed(tmp_path: Path) -> None:
-    left = tmp_path / ".model.0123456789ab.tmp"
-    left.mkdir()
-    (left / ".lock").touch()
-    (left / "model.safetensors").write_bytes(b"x")
-    other = tmp_path / ".model2.0123456789ab.tmp"
-    other.mkdir()
-    with write_aside(tmp_path / "model") as aside:
-        (aside / "file").touch()
-        with write_aside(tmp_path / "model2"):  # held by another process at the same time
-            assert aside.is_dir() and other.is_dir()
-    assert not left.exists() and other.is_dir()
-    assert [file.name for file in (tmp_path / "model").iterdir()] == ["file"]
 
 
 def test_an_unreadable_checkpoint_is_not_trained_again(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def exported(
 def theirs(
     exported: tuple[Path, dict[str, np.ndarray]], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, np.ndarray]:
-    return outside("sentence-transformers", exported[0], tmp_path_factory.mktemp("elsewhere"))
+    return outside(exported[0], tmp_path_factory.mktemp("elsewhere"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)

@@ -150,5 +150,5 @@ def test_scores_and_exports_read_the_filled_text_too(
     to = tmp_path / "export"
     to.mkdir()
     write_st(method.portable(), to)
-    assert compare_vectors(method, to, "sentence-transformers")[0] <= 1e-5
+    assert compare_vectors(method, to)[0] <= 1e-5
     assert torch.is_grad_enabled()

@@ -177,7 +177,6 @@ NEEDS = {
         ("bench/run/needs.py", "--data DIR, if a folder has them; or {}"),
     ),
     "a run with an adapter, or a fault of a method": (
-        ("bench/export/adapter.py", "--format {}, or leave --unmerged out"),
         ("bench/export/adapter.py", "leave --unmerged out: the weights of this run,"),
         ("bench/export/adapter.py", "leave --unmerged out; or export that run and"),
         ("bench/export/vectors.py", "this is a bug in bench or in the method's"),

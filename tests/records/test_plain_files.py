@@ -28,7 +28,9 @@ from bench.board.verify import check_manifest
 from bench.records import RunsFolder
 from bench.records.arrays import read_arrays
 from bench.records.curve import read_curve
+from bench.records.damage import foreign_files
 from bench.records.packed import Packed
+from bench.records.record import Score
 
 
 def test_a_regular_file_is_read_and_a_link_above_its_folder_is_followed(tmp_path: Path) -> None:
@@ -207,3 +209,11 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     with pytest.raises(BenchError, match="a link"), store.lock(run.run_id):
         pass
     assert (tmp_path / "mine").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["mteb/../../outside/STS16.json", "{outside}/STS16.json"])
+def test_a_result_file_of_mteb_outside_of_the_run_is_not_opened(tmp_path: Path, name: str) -> None:
+    named = name.format(outside=tmp_path / "outside")
+    facts = {"suite": "mteb", "task": "STS16", "protocol": "mteb/1", "metric": "m"}
+    score = Score(**facts, value=1.0, n=1, detail={"results": [named]})
+    assert foreign_files(score, tmp_path / "run") == []

@@ -145,9 +145,7 @@ def make(case: Case, backbones: dict[str, str], folder: Path) -> Method:
     return result
 
 
-def outside(
-    what: str, folder: Path, place: Path, texts: Sequence[str] = TEXTS
-) -> dict[str, np.ndarray]:
+def outside(folder: Path, place: Path, texts: Sequence[str] = TEXTS) -> dict[str, np.ndarray]:
     """Return the vectors of exports, from a process that cannot import this package."""
     place.mkdir(exist_ok=True)
     given, to = place / "sentences.json", place / "out.npz"
@@ -155,7 +153,7 @@ def outside(
     script = [sys.executable, "-P", str(Path(__file__).parent / "outside.py")]
     env = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(place / "hf-home")}
     env |= {"PYTHONPATH": "", "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-    command = [*script, what, str(folder), str(given), str(to)]
+    command = [*script, str(folder), str(given), str(to)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=place, env=env, timeout=1800)
     assert done.returncode == 0, done.stderr[-4000:]
     with np.load(to) as stored:

@@ -68,40 +68,10 @@ def sentence_transformers(folder: Path, sentences: list[str]) -> dict[str, Any]:
     return found
 
 
-def mteb(folder: Path, sentences: list[str]) -> dict[str, Any]:
-    """Score the export's own mteb_model.py with mteb, on a task made of the sentences."""
-    sys.path.insert(0, str(folder))
-    import mteb as library
-    import mteb_model
-    from datasets import Dataset, DatasetDict
-    from mteb.abstasks.sts import AbsTaskSTS
-    from mteb.abstasks.task_metadata import TaskMetadata
-
-    unknown = "date domains task_subtypes license annotations_creators dialect sample_creation"
-    facts: dict[str, Any] = dict.fromkeys([*unknown.split(), "reference"])
-    facts |= {"name": "Small", "description": "", "bibtex_citation": "", "modalities": ["text"]}
-    facts |= {"dataset": {"path": "local", "revision": "1"}, "type": "STS", "category": "t2t"}
-    facts |= {"eval_splits": ["test"], "eval_langs": ["eng-Latn"]}
-
-    class Small(AbsTaskSTS):
-        metadata = TaskMetadata(main_score="cosine_spearman", **facts)
-
-        def load_data(self, **_: Any) -> None:
-            scores = list(range(len(sentences) - 1))
-            rows = {"sentence1": sentences[:-1], "sentence2": sentences[1:], "score": scores}
-            self.dataset = DatasetDict(test=Dataset.from_dict(rows))
-            self.data_loaded = True
-
-    result = library.evaluate(mteb_model.load("cpu"), [Small()], cache=None)
-    meta = mteb_model.meta
-    assert (meta.name or "").startswith("bench/") and meta.embed_dim and meta.n_parameters
-    return {"score": result.task_results[0].get_score()}
-
-
 if __name__ == "__main__":
     hide()
     import numpy as np
 
-    what, folder, sentences, to = sys.argv[1:]
-    function = {"sentence-transformers": sentence_transformers, "mteb": mteb}[what]
-    np.savez(to, **function(Path(folder), json.loads(Path(sentences).read_text(encoding="utf-8"))))
+    folder, sentences, to = sys.argv[1:]
+    texts = json.loads(Path(sentences).read_text(encoding="utf-8"))
+    np.savez(to, **sentence_transformers(Path(folder), texts))
