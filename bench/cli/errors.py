@@ -1,14 +1,8 @@
-"""Errors of the command line, a line each on standard error; and output that cannot be written."""
+"""Errors of the command line, a line each on standard error."""
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import os
 import re
-import sys
-from collections.abc import Sequence
-from typing import TextIO
 
 import click
 
@@ -16,45 +10,6 @@ from bench.base.errors import BenchError, UnknownName, printable
 
 TYPED = "bench.typed"
 """Key in click's ``meta``: the words after "bench"."""
-
-OUTPUT_ERRORS = (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT, errno.EFBIG)
-"""Errors of standard output: a full disk, for example."""
-
-
-def drop_output(stream: TextIO) -> None:
-    """Discard what is left of the output, so that the interpreter does not fail on it."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def check_streams() -> None:
-    """End with a line if the process was started without a standard output.
-
-    Without a standard error, its lines are discarded.
-    """
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - as long as the process lives
-    if sys.stdout is None:
-        show_error(BenchError("the output cannot be written: it is closed", "bench ... > FILE"))
-        sys.exit(2)
-
-
-def check_places(words: Sequence[str]) -> None:
-    """Raise BenchError for a path that no record could hold, or a lost working directory."""
-    try:
-        here = os.getcwd()
-    except OSError as error:
-        raise BenchError(
-            f"the working directory cannot be read: {error.strerror}", "cd to another folder"
-        ) from None
-    for text in (*words, here, os.environ.get("BENCH_RUNS", "")):
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise BenchError(
-                f"{ascii(text)} is not UTF-8, and a record could not name it",
-                "rename it, or give it another way, such as a link with a name in UTF-8",
-            ) from None
 
 
 def usage_error(error: click.UsageError) -> BenchError:
@@ -87,12 +42,8 @@ def show_error(error: BenchError, label: str = "error") -> None:
     Control characters in foreign text are made visible.
     """
     for name, text in ((label, error.message), ("try", _complete_hint(error.hint or ""))):
-        if not text:
-            continue
-        try:
+        if text:
             click.echo(f"{name}: {printable(' '.join(text.split()))}", err=True)
-        except OSError:  # a full disk: the exit code says it
-            drop_output(sys.stderr)
 
 
 def _complete_hint(hint: str) -> str:

@@ -51,7 +51,7 @@ from bench.run.smaller import Sizes, smaller_runs, tables_of_sizes, with_sizes
         *("plugins", "as_json", "plain", "verbose"),
     ),
 )
-@click.argument("models", metavar="[MODEL | FILE.py]...", nargs=-1)
+@click.argument("models", metavar="[MODEL]...", nargs=-1)
 @grouped_option(
     WHAT,
     "--name",
@@ -131,7 +131,7 @@ def evaluate(
 ) -> None:
     """Score ready-made encoders and print one table; one record per model in the runs folder.
 
-    MODEL is a hub name, a folder, a run, or vectors:FILE.npz. FILE.py defines a suite.
+    MODEL is a hub name, a folder, a run, or vectors:FILE.npz. --plugin FILE.py defines a suite.
 
     \b
     Example:  bench evaluate sentence-transformers/all-mpnet-base-v2 --suite sts

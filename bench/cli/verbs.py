@@ -5,22 +5,13 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from bench.base.errors import BenchError, UnknownName
 from bench.base.terminal import check_system
-from bench.cli.errors import (
-    OUTPUT_ERRORS,
-    TYPED,
-    check_places,
-    check_streams,
-    drop_output,
-    show_error,
-    usage_error,
-)
+from bench.cli.errors import TYPED, show_error, usage_error
 
 VERBS = {
     "run": "Train and score methods; keep one record per run.",
@@ -56,10 +47,7 @@ all commands: bench --help"""
 
 
 class HelpfulGroup(click.Group):
-    """A group that prints its help if no command is named.
-
-    --help shows the help of a command even after an option that would take it as its value.
-    """
+    """A group that prints its help if no command is named."""
 
     # what is printed if no command is named; "": the help
     welcome = ""
@@ -69,41 +57,6 @@ class HelpfulGroup(click.Group):
             click.echo(self.welcome or self.get_help(ctx))
             ctx.exit(0)
         return super().parse_args(ctx, args)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name, command, rest = super().resolve_command(ctx, args)
-        options = rest
-        if "--" in rest:
-            options = rest[: rest.index("--")]
-        if "-h" not in options and "--help" not in options:
-            return name, command, rest
-        if isinstance(command, click.Group) and rest[0] in command.commands:
-            return name, command, [rest[0], "--help"]
-        return name, command, ["--help"]
-
-
-TAKES_PLUGINS = ("evaluate", "compare", "verify", "publish", "export")
-"""Verbs in which FILE.py among the arguments is a plugin file.
-
-run, search and check read such a file themselves.
-"""
-
-
-def with_plugin_options(command: click.Command, words: Sequence[str]) -> list[str]:
-    """Return the words with --plugin before each FILE.py that is not the value of an option."""
-    takes_value: set[str] = set()
-    for param in command.params:
-        if isinstance(param, click.Option) and not param.is_flag:
-            takes_value.update(param.opts, param.secondary_opts)
-    changed: list[str] = []
-    for word in words:
-        is_value = bool(changed) and changed[-1] in takes_value
-        if word.endswith(".py") and not word.startswith("-") and not is_value:
-            changed.append("--plugin")
-        changed.append(word)
-    return changed
 
 
 class Verbs(HelpfulGroup):
@@ -125,10 +78,7 @@ class Verbs(HelpfulGroup):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             raise UnknownName("command", args[0], VERBS, hint="bench --help")
-        name, command, rest = super().resolve_command(ctx, args)
-        if command is not None and name in TAKES_PLUGINS:
-            rest = with_plugin_options(command, rest)
-        return name, command, rest
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -141,34 +91,11 @@ class Verbs(HelpfulGroup):
             show_error(BenchError(error.format_message(), "bench --help"))
             ctx.exit(error.exit_code)
 
-    def main(self, *args: Any, **extra: Any) -> Any:
-        """Run a verb. Output that cannot be written, also of --help, is a line and exit code 2."""
-        code: Any = 0
-        check_streams()
-        try:
-            return super().main(*args, **extra)
-        except SystemExit as end:
-            code = end.code
-            raise
-        except OSError as error:
-            drop_output(sys.stdout)
-            show_error(BenchError(f"the output cannot be written: {error.strerror or error}"))
-            sys.exit(2)
-        finally:
-            try:
-                sys.stdout.flush()
-            except (OSError, ValueError) as error:
-                drop_output(sys.stdout)
-                if not isinstance(error, BrokenPipeError) and code == 0:
-                    show_error(BenchError(f"the output cannot be written: {error}"))
-                    sys.exit(2)
-
     def invoke(self, ctx: click.Context) -> Any:
         """Run a verb, and turn its errors into lines and exit codes."""
         ctx.meta[TYPED] = [*ctx._protected_args, *ctx.args]
         try:
             check_system()
-            check_places(ctx.meta[TYPED])
             result = super().invoke(ctx)
             sys.stdout.flush()
             return result
@@ -182,10 +109,13 @@ class Verbs(HelpfulGroup):
             click.echo("interrupted", err=True)
             ctx.exit(130)
         except BrokenPipeError:  # `bench ... | head`
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            drop_output()
             ctx.exit(0)
         except OSError as error:
-            show_error(_system_error(error))
+            if error.filename is None:  # a full disk, for example
+                drop_output()
+            where = f"{error.filename}: " if error.filename is not None else ""
+            show_error(BenchError(f"{where}{error.strerror or error}"))
             ctx.exit(2)
         except MemoryError as error:
             what = " ".join(str(error).split()) or "there is no room for what was asked for"
@@ -203,11 +133,6 @@ class Verbs(HelpfulGroup):
             ctx.exit(1)
 
 
-def _system_error(error: OSError) -> BenchError:
-    """Return an error of a file, or of the output, which is then discarded."""
-    if error.filename is not None:
-        return BenchError(f"{error.filename}: {error.strerror or error}")
-    if error.errno in OUTPUT_ERRORS:
-        drop_output(sys.stdout)
-        return BenchError(f"the output cannot be written: {error.strerror}")
-    return BenchError(str(error.strerror or error))
+def drop_output() -> None:
+    """Discard what is left of the output, so that the interpreter does not fail on it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
