@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,7 +11,6 @@ from msgspec import to_builtins
 
 from bench.base.printing import print_grid
 from bench.base.terminal import warn
-from bench.board.figures import missing_library, write_figures
 from bench.cli.options import print_columns, print_json, say
 from bench.cli.run_options import (
     GroupedCommand,
@@ -171,7 +169,7 @@ def search(
             print_json([{"method": method, "recipe": recipe, **facts[method]}])
         return
     with worker.lock:
-        _print_results(worker.folder, results, facts)
+        _print_results(results, facts)
     written = [str(file) for file in files.values() if file is not None]
     if written:
         say(f"next: bench run {' '.join(written)} --seeds 1-5")
@@ -195,8 +193,8 @@ def _print_space(planned: PlannedSearch, as_json: bool) -> None:
     say(study.overlap)
 
 
-def _print_results(folder: Path, search: Search, facts: Mapping[str, Mapping[str, Any]]) -> None:
-    """Print the results so far as a table, and write figures if matplotlib is installed.
+def _print_results(search: Search, facts: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print the results so far as a table.
 
     ``facts``: method -> its facts, as :func:`bench.run.search.found.search_facts` returns them.
     """
@@ -205,11 +203,6 @@ def _print_results(folder: Path, search: Search, facts: Mapping[str, Mapping[str
     print_columns(rows, headings=headings)
     say(f"{search.study.select_on}, mean over the seeds of the search. New seeds score lower.")
     say("expected best: of one trial, half of them and all (Dodge et al. 2019)")
-    lacks = missing_library("bench search")
-    if lacks is None:
-        write_figures(folder, search.study, search.trials)
-    else:
-        say(f"no figures: {lacks.message} (try: {lacks.hint}, then the same command)")
 
 
 def _result_row(method: str, trials: Sequence[Trial], facts: Mapping[str, Any]) -> list[str]:

@@ -50,7 +50,8 @@ def draw(board: Board) -> Drawn:
         patched.setattr(Sheet, "savefig", lambda *a, **b: sheets.append(a[0]) or savefig(*a, **b))
         for figure in board_figures(board):
             assert figure.svg
-            done.figures[figure.kind], done.sheets[figure.kind] = figure, sheets[-1]
+            kind, *_ = figure.name.split("-")
+            done.figures[kind], done.sheets[kind] = figure, sheets[-1]
     return done
 
 

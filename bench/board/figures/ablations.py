@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from bench.base.foreign_text import make_visible
 from bench.board.figures.groups import Group, Point, short_name
-from bench.board.figures.lines import draw_lines
 from bench.board.figures.sheet import ACCENT, QUIET, Figure, draw_mark, rounded
 from bench.compare.statistics.rows import Differs
 from bench.compare.words.names import method_title
@@ -33,7 +32,7 @@ Curve = dict[float, Point]
 """Value of the recipe key -> the row that has it."""
 
 
-def ablations(group: Group) -> Iterator[Figure | None]:
+def ablations(group: Group) -> Iterator[Figure]:
     """Draw a figure for each recipe key that a method has at least three values of.
 
     Scores are on the STS sets and on CxC. The rows are equal in everything else; recipe values with
@@ -65,7 +64,6 @@ def ablations(group: Group) -> Iterator[Figure | None]:
                     for x, p in curve.items()
                 ],
                 more=tuple(more),
-                fewest=1,
                 plot=partial(draw_ablation, curve=curve, printed=printed, key=axis, score=score),
                 height=260.0,
                 suites=(suite,),
@@ -103,8 +101,15 @@ def _number(text: str) -> float | None:
 def draw_ablation(
     axes: Axes, curve: Curve, printed: Mapping[float, float], key: str, score: str
 ) -> None:
-    """Draw a method's scores against a recipe value, with the printed ones as squares."""
-    draw_lines(axes, [("", {x: p.cell.mean for x, p in curve.items()})], key, score, even=True)
+    """Draw a method's scores against a recipe value, with the printed ones as squares; steps from
+    value to value are equally wide."""
+    places = range(len(curve))
+    axes.plot(places, [point.cell.mean for point in curve.values()], color=ACCENT, zorder=3)
+    axes.margins(x=0.02, y=0.1)
+    axes.locator_params(axis="y", nbins=5)
+    axes.set_xticks(places, [f"{x:g}" for x in curve])
+    # the name of the upright axis is above it, where it can be read without turning the head
+    axes.set(xlabel=key, title=score)
     for i, (x, point) in enumerate(curve.items()):
         draw_mark(axes, i, point.cell.mean, ACCENT, y_ends=point.ends)
         if x in printed:

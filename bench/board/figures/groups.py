@@ -13,19 +13,17 @@ from bench.board.board import Board
 from bench.board.figures.sheet import DataRow, Figure
 from bench.compare.statistics.table import Cell, Row, Table, most_seeds
 from bench.compare.words.names import budget_words, place_words, row_name
-from bench.records.record import Score
-from bench.records.run import Run
 
 LONGEST = 26
 """Characters of a label."""
-PREFERRED = ("senteval-all/1", "cxc-promcse/1", "geometry-stsb/1", "senteval-fewshot/1")
+PREFERRED = ("senteval-all/1", "cxc-promcse/1")
 """The protocols that the papers' figures show, if a suite has several."""
 MOST_GROUPS = 6
 
 
 @dataclass(frozen=True)
 class Point:
-    """A row, and its cell in the column that is drawn."""
+    """A row, and its cell in the column that ranks."""
 
     label: str
     row: Row
@@ -56,8 +54,6 @@ class Group:
     backbone: str
     # by suite
     tables: Mapping[str, Table]
-    # by run id
-    runs: Mapping[str, Run]
 
     @property
     def length(self) -> str:
@@ -65,38 +61,27 @@ class Group:
         lengths = {table.length for table in self.tables.values()}
         return budget_words(lengths.pop()) if len(lengths) == 1 else ""
 
-    def points(self, suite: str, column: str | None = None) -> list[Point]:
-        """Return the rows of a suite that have a number in ``column``, in the table's order.
-
-        None: in the column that ranks.
-        """
+    def points(self, suite: str) -> list[Point]:
+        """Return the rows of a suite that have a number in the column that ranks, in the table's
+        order."""
         table = self.tables.get(suite)
-        column = column or (table.head if table else None)
-        if table is None or column not in table.columns:
+        if table is None or table.head is None:
             return []
-        cells = [(row, row.cells[table.columns.index(column)]) for row in table.rows]
-        return [
-            Point(make_visible(row_name(row, table), limit=LONGEST), row, cell)
-            for row, cell in cells
-            if cell is not None
-        ]
+        points = []
+        for row in table.rows:
+            cell = row.cells[-1]
+            if cell is not None:
+                label = make_visible(row_name(row, table), limit=LONGEST)
+                points.append(Point(label, row, cell))
+        return points
 
-    def score(self, run: str, suite: str, task: str) -> Score | None:
-        """Return the score of a run by the protocol of the suite's table."""
-        table = self.tables[suite]
-        return self.runs[run].record.score(suite, task, table.protocol)
-
-    def by_run(self, suite: str, column: str | None = None) -> dict[str, Point]:
-        """Return run id -> the point of its row."""
-        return {run: p for p in self.points(suite, column) for run in p.row.runs}
-
-    def methods(self, suite: str, column: str | None = None) -> list[Point]:
+    def methods(self, suite: str) -> list[Point]:
         """Return one row for each method and variant: of rows that differ in their recipe that with
         most seeds.
 
         If several have as many, all stay: taking the best of them would be a choice by test scores.
         """
-        points = self.points(suite, column)
+        points = self.points(suite)
         most = most_seeds(point.row for point in points)
         return [point for point in points if len(point.row.runs) == most[point.method]]
 
@@ -108,18 +93,13 @@ class Group:
         data: Sequence[DataRow],
         *,
         more: Sequence[str] = (),
-        fewest: int = 2,
         **rest: Any,
-    ) -> Figure | None:
-        """Make a figure named after the group; None if ``data`` begin with fewer than ``fewest``
-        names."""
-        if len({row[0] for row in data}) < fewest:
-            return None
+    ) -> Figure:
+        """Make a figure named after the group."""
         backbone = short_name(self.backbone)
         words = place_words(self.setting or None, backbone or None)
         return Figure(
             name=slug(kind, *more, self.setting or "any", backbone or "any", longest=80),
-            kind=kind,
             title=f"{title} ({', '.join(filter(None, (words, self.length)))})",
             caption=caption,
             data=data,
@@ -138,11 +118,10 @@ def table_groups(board: Board) -> list[Group]:
     for table in own:
         suites = tables.setdefault((table.setting or "", table.backbone or ""), {})
         suites.setdefault(table.suite, table)
-    runs = {run.record.run_id: Run(run.record, run.folder) for run in board.runs}
     groups = []
     for (setting, backbone), suites in tables.items():
         if any(len(table.rows) > 1 for table in suites.values()):
-            groups.append(Group(setting, backbone, suites, runs))
+            groups.append(Group(setting, backbone, suites))
     return groups[:MOST_GROUPS]
 
 

@@ -1,19 +1,14 @@
-"""The sheet of a figure: its colours, an SVG file with labels moved apart, and marks with error
-bars."""
+"""The sheet of a figure: its colours, an SVG file, and marks with error bars."""
 
 from __future__ import annotations
 
-import base64
 import io
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from bench.base.errors import BenchError
-from bench.base.extras import install_hint
 from bench.base.grid import csv_lines
 
 if TYPE_CHECKING:
@@ -66,23 +61,12 @@ STYLE: dict[str, Any] = {
 }
 
 
-def missing_library(command: str) -> BenchError | None:
-    """Return the error of a command that draws, if matplotlib or adjustText (an extra) is
-    missing."""
-    lacking = [name for name in ("matplotlib", "adjustText") if find_spec(name) is None]
-    why = f"{command} draws figures with {' and '.join(lacking)}, which is not installed"
-    hint = install_hint("publish")
-    return BenchError(why, hint) if lacking else None
-
-
 @dataclass(frozen=True, kw_only=True)
 class Figure:
     """One drawing with the data that it is drawn from."""
 
-    # "cost-unsupervised-builtin": letters, digits and hyphens; its file is figures/<name>.svg
+    # "gains-unsupervised-builtin": letters, digits and hyphens; its file is figures/<name>.svg
     name: str
-    # "gains", "cost", "shift" ...
-    kind: str
     # a heading, and the text for readers who do not see the picture
     title: str
     # says what is drawn; the same for all data
@@ -103,27 +87,16 @@ class Figure:
     def svg(self) -> str:
         """The plot on transparent ground, as an SVG file. The same data give the same bytes."""
         import matplotlib.style
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure as Sheet
 
         with matplotlib.style.context(STYLE, after_reset=True), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the font may lack a character of a foreign name
             sheet = Sheet(figsize=(WIDTH / 72, self.height / 72))
             out = io.StringIO()
-            axes = sheet.subplots()
-            self.plot(axes)
-            FigureCanvasAgg(sheet).draw()
-            sheet.set_layout_engine("none")  # the axes stay where they are from here on
-            _place_labels(axes)
+            self.plot(sheet.subplots())
             sheet.savefig(out, format="svg", transparent=True, metadata=UNDATED)
-        return (
-            out.getvalue().replace("'DejaVu Sans'", FONTS).replace("</style>", f"{DARK}</style>", 1)
-        )
-
-    @property
-    def uri(self) -> str:
-        """The picture as an address, for pages that are one file."""
-        return f"data:image/svg+xml;base64,{base64.b64encode(self.svg.encode()).decode()}"
+        svg = out.getvalue().replace("'DejaVu Sans'", FONTS)
+        return svg.replace("</style>", f"{DARK}</style>", 1)
 
     @property
     def csv(self) -> str:
@@ -131,36 +104,7 @@ class Figure:
         return csv_lines(self.header, self.data)
 
 
-NEXT_TO_POINT, AT_END = "label of a point", "label at the end of a line"
 BAR = "_bar"  # label of an error bar
-PLACING: dict[str, dict[str, Any]] = {
-    NEXT_TO_POINT: {"expand": (1.2, 1.6)},
-    AT_END: {
-        "expand": (1.0, 1.02),
-        "only_move": "y",
-        "avoid_self": False,
-        "ensure_inside_axes": False,
-    },
-}
-
-
-def _place_labels(axes: Axes) -> None:
-    """Move labels apart. adjustText is deterministic if its number of steps is limited, not its
-    time."""
-    from adjustText import adjust_text
-
-    bars = [line for line in axes.lines if line.get_label() == BAR]
-    for kind, options in PLACING.items():
-        if texts := [text for text in axes.texts if text.get_label() == kind]:
-            adjust_text(
-                texts,
-                ax=axes,
-                iter_lim=300,
-                objects=bars or None,  # [] is an error of adjustText
-                force_text=(0.5, 0.8),
-                arrowprops={"arrowstyle": "-", "color": QUIET, "linewidth": 0.6},
-                **options,
-            )
 
 
 def draw_mark(

@@ -20,7 +20,7 @@ from bench.board.pages.panel import as_script, panel_data
 from bench.board.pages.printed import printed_papers
 from bench.board.pages.questions import answered_questions
 from bench.board.pages.run_page import remarks_on, run_facts, sentences
-from bench.board.pages.small_grids import changes_grid, data_grid, methods_grid
+from bench.board.pages.small_grids import changes_grid, methods_grid
 from bench.board.pages.words import plain_text
 from bench.board.tables import BoardTable, PageTable, board_tables
 from bench.compare.forms.scores import (
@@ -97,7 +97,6 @@ def render_board(
         drawn_rows=drawn_rows,
         remarks=partial(remarks_on, board),
         figures=figures,
-        data_grid=data_grid,
         claims=claims,
         questions=answered_questions(board),
         gain_sizes=sizes,

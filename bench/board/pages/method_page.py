@@ -13,7 +13,7 @@ from bench.base.text import format_duration, value_text
 from bench.board.addresses import link, method_file
 from bench.board.board import Board, MethodDescription
 from bench.board.pages.claims import claims_of_method
-from bench.board.pages.drawings import cosine_ridges, learning_curve
+from bench.board.pages.drawings import learning_curve
 from bench.board.pages.engine import render_template
 from bench.board.pages.links import minus, run_link
 from bench.board.pages.printed import printed_papers
@@ -34,8 +34,8 @@ UP = 1
 
 
 def render_method(board: Board, method: str) -> str:
-    """Write ``methods/<method>.html``, a function of the board, of one run's curve and cosines, and
-    of the method's source if it is installed."""
+    """Write ``methods/<method>.html``, a function of the board, of one row's curves, and of the
+    method's source if it is installed."""
     described = board.described.get(method)
     plugins = (run.record.provenance.plugin for run in board.runs if run.record.method == method)
     stated = described.file.disagreements if described else ()
@@ -57,7 +57,6 @@ def render_method(board: Board, method: str) -> str:
         tables=method_tables(board, method),
         runs=runs_grid(board, method),
         curve=method_curve(board, method),
-        cosines=method_cosines(board, method),
         recipes=recipe_grids(described) if described else [],
         searches=[search for search in board.searches if method in search.trials],
         trials=trials_grid,
@@ -139,17 +138,6 @@ def method_curve(board: Board, method: str) -> dict[str, Any] | None:
             curve = learning_curve([by_id[run] for run in row.runs])
             if curve is not None:
                 return curve | {"run": row.runs[0], "of": row_name(row, shown.table)}
-    return None
-
-
-def method_cosines(board: Board, method: str) -> dict[str, Any] | None:
-    """Draw the cosines of STS-B by level of rating, of the method's first run that has them, with
-    the run's id."""
-    for run in runs_of(board, method):
-        if run.record.run_id not in board.senders:
-            ridges = cosine_ridges(run)
-            if ridges is not None:
-                return ridges | {"run": run.record.run_id}
     return None
 
 

@@ -1,4 +1,4 @@
-"""Small tables of a board's page: its methods, the data of a figure, and what changed."""
+"""Small tables of a board's page: its methods, and what changed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,10 @@ from bench.base.grid import Grid, GridCell, GridColumn, grid
 from bench.base.paths import path_name
 from bench.base.text import list_names
 from bench.board.board import Board
-from bench.board.figures import Figure
 from bench.board.pages.links import method_link, method_paper_url
 from bench.board.pages.words import plain_text
 from bench.papers.names import printed_name
 from bench.records.record import RunRecord
-
-MOST_DATA = 60
-"""Rows of a figure's data on the page; all of them are in its CSV file."""
 
 
 def methods_grid(board: Board) -> Grid:
@@ -41,26 +37,6 @@ def code_origin(records: Sequence[RunRecord]) -> str:
     packages = {record.provenance.plugin.package for record in records}
     names = sorted({path_name(package) for package in packages if package})
     return f"a method of {list_names(names)}" if names else ""
-
-
-def data_grid(figure: Figure) -> Grid:
-    """Lay out the first rows of a figure's data."""
-    columns = []
-    for i, name in enumerate(figure.header):
-        texts = [row[i] for row in figure.data if isinstance(row[i], str)]
-        columns.append(GridColumn(name, right=not any(texts)))
-    rows = []
-    for row in figure.data[:MOST_DATA]:
-        rows.append([value if isinstance(value, str) else _number(value) for value in row])
-    notes = []
-    if len(figure.data) > MOST_DATA:
-        notes.append(f"The first {MOST_DATA} of {len(figure.data):,} rows; all are in the file.")
-    return grid(columns, rows, notes=notes)
-
-
-def _number(value: float) -> str:
-    whole = abs(value) >= 100 and (float(value).is_integer() or abs(value) >= 1000)
-    return f"{value:,.0f}" if whole else f"{value:,.4g}"
 
 
 def changes_grid(board: Board) -> Grid | None:

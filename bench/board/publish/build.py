@@ -12,15 +12,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from bench.base.errors import BenchError
+from bench.base.extras import install_hint
 from bench.base.files import write_or_fail, writing
 from bench.base.reading import PLAN_BYTES, read_plain_file
 from bench.board.board import PREVIEW, Board, build_board
 from bench.board.changes import Changes, changes_since
-from bench.board.figures import board_figures, missing_library
+from bench.board.figures import board_figures
 from bench.board.publish.asides import alone_in, folder_beside
 from bench.board.publish.described import with_descriptions
 from bench.board.publish.gather import Gathered, Report, gather
@@ -190,9 +192,11 @@ def _outcome(
 def _check_options(options: PublishOptions) -> None:
     """Raise BenchError for a missing library, a bad address, and a text that gives a folder
     away."""
-    missing = missing_library("bench publish")
-    if missing is not None:
-        raise missing
+    if find_spec("matplotlib") is None:
+        raise BenchError(
+            "bench publish draws figures with matplotlib, which is not installed",
+            install_hint("publish"),
+        )
     url = options.predictions_url
     if url and not url.startswith(("https://", "http://")):
         raise BenchError(f"--predictions-url {url}: expected https://...")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from drawn_figures import SEEDS, Drawn, bars, close, marks
 
-from bench.board.figures.rows import FAR
+from bench.board.figures.gains import FAR
 from bench.board.figures.sheet import ACCENT
 
 

@@ -86,13 +86,6 @@ def test_everything_that_the_record_holds_is_on_its_page(made) -> None:
         assert name in text
 
 
-def test_the_cosines_of_one_run_are_drawn_for_a_method(made) -> None:
-    found, _ = made
-    page = method_page.render_method(found, "promcse")
-    assert page.count('class="ridge"') == 5
-    assert "Density of the cosines of STS-B" in page
-
-
 def test_every_seed_has_a_line_in_its_method_s_curve_and_a_run_has_none(made) -> None:
     found, _ = made
     page = Parsed(method_page.render_method(found, "promcse"))

@@ -15,7 +15,6 @@ from made_runs import made_run, made_runs
 from published import publish
 
 from bench.base.findings import UNCHECKED
-from bench.board.pages.drawings import cosine_ridges
 from bench.board.publish.submissions import check_submission
 from bench.board.verify import verify_run
 from bench.board.verify.findings import name_score
@@ -81,9 +80,6 @@ def test_a_version_verifies_and_its_intervals_are_those_of_the_runs(
     unchecked = {one.what for one in report.unchecked if one.kind == "detail"}
     assert unchecked == {name_score(one) for one in run.scores if one.reduced_sha256 is not None}
     assert not before.count("detail", UNCHECKED)
-    assert cosine_ridges(Run(run, here)) and cosine_ridges(Run(run, there)) is None, (
-        "ranks are no cosines"
-    )
 
 
 def test_an_order_is_no_submission_and_not_taken_for_the_predictions(tmp_path: Path) -> None:

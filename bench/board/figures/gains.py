@@ -1,10 +1,9 @@
-"""Figures in which a method is a row: gains over the baseline, few labelled examples."""
+"""The figure of gains over the baseline, in which a method is a row."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from bench.board.figures.groups import Group
@@ -20,8 +19,6 @@ FAR = 20
 """Points of a gain that is not drawn to scale: one outlier would squeeze all others."""
 MOST_GAINS = 40
 """Rows of the figure of gains over the baseline."""
-MOST_METHODS = 4
-"""Methods of the figure of few labelled examples."""
 FigureRows = Sequence[tuple[str, float, Sequence[float], bool]]
 """Name, value, ends of its bar, and whether it is coloured; the first at the top."""
 
@@ -72,6 +69,8 @@ def gains(group: Group) -> Figure | None:
     for label, against, word in compared:
         numbers = rounded(against.difference, against.ci_low, against.ci_high, against.ci_level)
         data.append((label, *numbers, word))
+    if not data:
+        return None
     return group.figure(
         "gains",
         f"Gains over {baseline_name(table)}",
@@ -80,7 +79,6 @@ def gains(group: Group) -> Figure | None:
         "not judged. Rows more than 20 points away are not drawn; their difference is in brackets. "
         f"At most {MOST_GAINS} rows, the highest.",
         data,
-        fewest=1,
         plot=partial(
             draw_rows,
             rows=rows,
@@ -90,38 +88,4 @@ def gains(group: Group) -> Figure | None:
         height=sheet_height(rows),
         suites=(suite,),
         header=("method", "gain", "low", "high", "level of the interval", "verdict"),
-    )
-
-
-def few_shot(group: Group) -> Figure | None:
-    """Draw accuracies from few labelled examples (ConPVP, Figure 7); None if fewer than two methods
-    have them."""
-    data: list[DataRow] = []
-    rows = []
-    table = group.tables.get("fewshot")
-    tasks = table.columns[:-1] if table else ()
-    for task in tasks:
-        points = group.methods("fewshot", task)[:MOST_METHODS]
-        best = max((point.cell.mean for point in points), default=0.0)
-        for point in points:
-            scores = [group.score(run, "fewshot", task) for run in point.row.runs]
-            spread = fmean(score.std or 0.0 for score in scores if score)
-            mean = point.cell.mean
-            bar = (mean - spread, mean + spread)
-            data.append((point.label, task, *rounded(mean, *bar)))
-            rows.append((f"{task}, {point.label}", mean, bar, mean == best))
-    return group.figure(
-        "few-shot",
-        "From 16 examples per class",
-        "Accuracy from 16 examples per class, a mean over draws of the examples and over seeds; "
-        "bar: "
-        "one standard deviation over draws each way. All methods have the same draws. Coloured: "
-        "the "
-        "highest. At most four methods are drawn, the first four of the table.",
-        data,
-        plot=partial(draw_rows, rows=rows, across="accuracy, %"),
-        height=sheet_height(rows),
-        suites=("fewshot",),
-        paper_figure="ConPVP, Figure 7",
-        header=("method", "task", "mean", "mean - sd", "mean + sd"),
     )
