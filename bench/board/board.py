@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any
 
 from bench.base.errors import BenchError, UnknownName
-from bench.board.changes import Changes
 from bench.board.making import how_it_was_made
 from bench.board.matrix import Matrix, make_matrix
 from bench.board.tables import (
@@ -87,8 +86,6 @@ class Board:
     # failed, interrupted, damaged, replaced by newer runs: one line each
     left_out: tuple[str, ...]
     tables: tuple[BoardTable, ...]
-    # since the version before
-    changes: Changes | None = None
     # topic -> how the version was made
     made: Mapping[str, str] = field(default_factory=dict)
     # the row that the others are compared with, as it was asked for; None: simcse
@@ -107,6 +104,8 @@ class Board:
     address: str = ""
     # the address of the documentation's folder or first page; "" if none was given
     docs: str = ""
+    # True for a preview before the first version: no page of all versions exists yet
+    alone: bool = False
     # True if one page holds everything: links lead to places on it
     one_file: bool = False
 
@@ -118,11 +117,6 @@ class Board:
     @property
     def methods(self) -> list[str]:
         return sorted({run.record.method for run in self.runs})
-
-    @property
-    def alone(self) -> bool:
-        """True for a preview before the first version: no page of all versions exists yet."""
-        return self.version == PREVIEW and self.changes is None
 
     @cached_property
     def rows(self) -> list[tuple[BoardTable, Row]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +156,6 @@ def _outcome_object(outcome: build.Outcome) -> dict[str, Any]:
         "runs": len(board.runs),
         "methods": list(board.methods),
         "answer": board.answer,
-        "changes": None if board.changes is None else asdict(board.changes),
         "left_out": list(board.left_out),
         "refused": list(outcome.refused),
     }
@@ -175,8 +173,6 @@ def _print_outcome(outcome: build.Outcome) -> None:
     ]
     click.echo(f"{outcome.name}: {', '.join(counts)}: {outcome.folder / 'index.html'}")
     click.echo(make_visible(board.answer, limit=None))
-    if board.changes is not None:
-        click.echo(f"{plural(len(board.changes.rows), 'row')} changed since {board.changes.before}")
 
 
 def _check_versions(out: Path, as_json: bool) -> int:

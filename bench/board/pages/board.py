@@ -7,20 +7,22 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from bench.base.foreign_text import make_visible
-from bench.base.text import capitalised
+from bench.base.grid import Grid, GridCell, grid
+from bench.base.paths import path_name
+from bench.base.text import capitalised, list_names
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board
 from bench.board.figures import Figure
 from bench.board.pages.claims import ClaimGrids
 from bench.board.pages.engine import render_template
 from bench.board.pages.gain_sizes import GainSizes
 from bench.board.pages.intervals import drawn_rows
+from bench.board.pages.links import method_link, method_paper_url
 from bench.board.pages.matrix import open_cells, other_findings, shown_matrix
 from bench.board.pages.new_row import command_for_row
 from bench.board.pages.panel import as_script, panel_data
 from bench.board.pages.printed import printed_papers
 from bench.board.pages.questions import answered_questions
 from bench.board.pages.run_page import remarks_on, run_facts, sentences
-from bench.board.pages.small_grids import changes_grid, methods_grid
 from bench.board.pages.words import plain_text
 from bench.board.tables import BoardTable, PageTable, board_tables
 from bench.compare.forms.scores import (
@@ -46,6 +48,8 @@ from bench.compare.words.names import (
 )
 from bench.compare.words.notes import note_lines
 from bench.papers import papers
+from bench.papers.names import printed_name
+from bench.records.record import RunRecord
 from bench.records.run import Run
 
 
@@ -102,7 +106,6 @@ def render_board(
         gain_sizes=sizes,
         methods=methods_grid(board),
         papers=printed_papers(board),
-        changes=changes_grid(board),
         about=partial(run_facts, board),
         data=as_script(panel_data(board)),
     )
@@ -179,3 +182,28 @@ def switches(tables: Sequence[BoardTable]) -> dict[str, dict[str, tuple[str, str
         for key, (value, text) in values.items():
             values_of.setdefault(key, {}).setdefault(make_visible(value), (text, shown.anchor))
     return {key: options for key, options in values_of.items() if len(options) > 1}
+
+
+def methods_grid(board: Board) -> Grid:
+    """List every method of the board's rows with its summary and paper, or with the origin of its
+    code if it is not described."""
+    rows: list[list[GridCell | str]] = []
+    for method in board.methods:
+        name = GridCell(text=printed_name(method), link=method_link(board, method))
+        described = board.described.get(method)
+        if described is not None:
+            paper = described.cls.paper
+            cited = GridCell(text=paper, link=method_paper_url(method, paper))
+            rows.append([name, plain_text(described.cls.summary), cited])
+            continue
+        records = [run.record for run in board.runs if run.record.method == method]
+        if not any(record.evaluated_as for record in records):
+            rows.append([name, code_origin(records), ""])
+    return grid(("method", "what it is", "paper"), rows)
+
+
+def code_origin(records: Sequence[RunRecord]) -> str:
+    """Return "a method of mine.py"; "" if no record names the file of the code."""
+    packages = {record.provenance.plugin.package for record in records}
+    names = sorted({path_name(package) for package in packages if package})
+    return f"a method of {list_names(names)}" if names else ""

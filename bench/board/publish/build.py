@@ -21,7 +21,6 @@ from bench.base.extras import install_hint
 from bench.base.files import write_or_fail, writing
 from bench.base.reading import PLAN_BYTES, read_plain_file
 from bench.board.board import PREVIEW, Board, build_board
-from bench.board.changes import Changes, changes_since
 from bench.board.figures import board_figures
 from bench.board.publish.asides import alone_in, folder_beside
 from bench.board.publish.described import with_descriptions
@@ -38,7 +37,6 @@ from bench.board.publish.versions import (
     seal,
     versions,
 )
-from bench.compare.forms.data import table_data
 from bench.data.sets import DataFolder
 from bench.method.budget import canonical_budget
 from bench.records.packed import NAME, Packed
@@ -270,7 +268,7 @@ def _draw(
     lines = [f"{name}: this search is not published, {why}" for name, why in missing.items()]
     made = replace(
         with_descriptions(made, texts.plugins),
-        changes=None if last is None else _changes(made, last),
+        alone=last is None and texts.version == PREVIEW,
         predictions=texts.predictions,
         address=texts.address,
         docs=texts.docs,
@@ -280,17 +278,6 @@ def _draw(
     )
     report("drawing figures and pages", 0, 1)
     return made, version_files(made, board_figures(made))
-
-
-def _changes(made: Board, last: Version) -> Changes:
-    """Compare this version with the last one."""
-    records = {record.run_id: record for record in last.records()}
-    return changes_since(
-        last.name,
-        [shown["table"] for shown in last.tables],
-        [table_data(shown.table) for shown in made.tables],
-        {**records, **made.records},
-    )
 
 
 def _read_plan(file: Path) -> bytes | None:

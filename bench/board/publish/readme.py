@@ -22,7 +22,6 @@ from bench.board.pages.engine import TEMPLATES
 from bench.board.pages.gain_sizes import GainSizes
 from bench.board.pages.matrix import ShownMatrix, matrix_grid, other_findings, shown_matrix
 from bench.board.pages.questions import answered_questions, questions_grid
-from bench.board.pages.small_grids import changes_grid
 from bench.board.publish.versions import Version
 from bench.compare.forms.scores import score_grid
 from bench.compare.statistics.table import Table
@@ -100,7 +99,6 @@ def version_readme(
         table_grid=table_grid,
         main=main_table([shown.table for shown in board.tables]),
         figures=figures,
-        changes=changes_grid(board),
         matrix=None if matrix is None else matrix_grid(matrix),
         other_findings=other_findings(board),
         claims=claims,

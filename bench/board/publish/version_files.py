@@ -68,10 +68,6 @@ def version_files(board: Board, figures: Sequence[Figure]) -> dict[str, bytes]:
 def board_json(board: Board) -> str:
     """Write everything that the pages show but the recipes, which records have. On one line: it is
     for programs."""
-    changes = None
-    if board.changes is not None:
-        rows = [row._asdict() for row in board.changes.rows]
-        changes = {"before": board.changes.before, "rows": rows}
     addresses = {"address": board.address, "docs": board.docs}
     content = {
         "schema": SCHEMA,
@@ -97,7 +93,6 @@ def board_json(board: Board) -> str:
         "runs": [_run(run, board) for run in board.runs],
         "left_out": list(board.left_out),
         "made": board.made,
-        "changes": changes,
         **{name: address for name, address in addresses.items() if address},
         "matrix": msgspec.to_builtins(shown_matrix(board)),
     }

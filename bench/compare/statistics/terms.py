@@ -80,11 +80,6 @@ _TERMS = {"ranks": PROCESSES}
 """A name in ``provenance.determines`` -> the name that a row uses."""
 
 
-def configuration(record: RunRecord) -> dict[str, str]:
-    """Return the terms of a run as printed."""
-    return {key: term.shown for key, term in terms_of(record).items()}
-
-
 def corpus_words(record: RunRecord) -> str | None:
     """Return the name of the training text and the beginning of its sha256; None if the record has
     no sha256."""

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from bench.board.board import Board, build_board
 from bench.board.pages import board as pages
-from bench.board.pages import method_page, run_page, small_grids
+from bench.board.pages import method_page, run_page
 from bench.board.publish.described import with_descriptions
 from bench.board.repeat import NOT_REPEATABLE
 from bench.records import Run, RunsFolder
@@ -149,14 +149,14 @@ def test_methods_of_plugin_files_are_among_the_methods(tmp_path: Path) -> None:
     found = [Run(one, tmp_path / "runs" / one.run_id) for one in records]
     plain = with_descriptions(build_board(found, version="v1", title="Made"))
     rows = {
-        row[0].main: [cell.main for cell in row[1:]] for row in small_grids.methods_grid(plain).rows
+        row[0].main: [cell.main for cell in row[1:]] for row in pages.methods_grid(plain).rows
     }
     assert rows["my-loss"] == ["a method of mine.py", ""] and rows["of-nobody"] == ["", ""]
     assert set(rows) == {"SimCSE", "my-loss", "of-nobody"} and rows["SimCSE"][1]
     assert ">my-loss</a>" in pages.render_board(plain).split('id="methods"')[1]
     asked = with_descriptions(plain, [file])
     rows = {
-        row[0].main: [cell.main for cell in row[1:]] for row in small_grids.methods_grid(asked).rows
+        row[0].main: [cell.main for cell in row[1:]] for row in pages.methods_grid(asked).rows
     }
     assert rows["my-loss"] == ["contrastive, with a loss of ours", "Ours, 2026"]
     other = tmp_path / "other.py"

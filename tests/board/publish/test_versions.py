@@ -44,9 +44,7 @@ def test_every_page_has_the_same_policy(version: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_next_version_leaves_the_last_one_alone_and_shows_what_changed(
-    quick: Publish, runs: Path, out: Path
-) -> None:
+def test_the_next_version_leaves_the_last_one_alone(quick: Publish, runs: Path, out: Path) -> None:
     quick(note="First.")
     before = contents(out / "v1")
     assert quick().folder is None
@@ -54,12 +52,6 @@ def test_the_next_version_leaves_the_last_one_alone_and_shows_what_changed(
     made_run(runs, "promptbert", 1, suites=("check",))
     made = quick()
     assert made.name == "v2" and contents(out / "v1") == before
-    assert made.board.changes is not None
-    changed = {row.row: row.differs for row in made.board.changes.rows}
-    assert changed == {"PromptBERT": "new", "SimCSE": "seeds: 1-2 before, 1-3 now"}
-    assert "| SimCSE | unsupervised, built-in backbone |" in (out / "v2" / "README.md").read_text()
-    page = (out / "v2" / "index.html").read_text()
-    assert "Changed since v1" in page
     index = (out / "index.html").read_text()
     assert index.index('id="v2"') < index.index('id="v1"')
     # the runs of a version are a runs folder: the next version needs no other
