@@ -36,7 +36,6 @@ from bench.score.suites import suite, suite_names
 
 EXTRAS = {
     "publish": ("matplotlib",),
-    "search": ("optuna",),
     "sentencepiece": ("sentencepiece",),
     "lora": ("peft",),
     "4bit": ("accelerate", "bitsandbytes"),

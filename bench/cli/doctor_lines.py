@@ -15,7 +15,6 @@ from bench.data.sets import data_sets
 
 USES = {
     "publish": "publish (figures)",
-    "search": "search (Optuna)",
     "sentencepiece": "sentencepiece (DeBERTa-v3)",
 }
 """Extra -> its name and its use."""

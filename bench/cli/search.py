@@ -35,13 +35,12 @@ from bench.run.progress import terminal_reporter
 from bench.run.search.found import search_facts
 from bench.run.search.prepare import (
     PlannedSearch,
-    check_optuna,
     plan_search,
     search_options,
     spaces_of,
 )
 from bench.run.search.space import short_value
-from bench.run.search.study import Pruner, Sampler, Trials, TrialSettings
+from bench.run.search.study import Sampler, Trials, TrialSettings
 from bench.run.search.trials import describe_values, run_trials, write_found
 from bench.run.session import Session
 
@@ -99,15 +98,7 @@ from bench.run.session import Session
     type=typed(Sampler),
     default="random",
     show_default=True,
-    help="How Optuna chooses the values of a trial.",
-)
-@grouped_option(
-    HOW,
-    "--pruner",
-    type=typed(Pruner),
-    default="none",
-    show_default=True,
-    help="How to end trials early if their dev scores are behind.",
+    help="How the values of a trial are chosen.",
 )
 @grouped_option(
     WHAT,
@@ -120,7 +111,6 @@ def search(
     spaces: tuple[str, ...],
     select: str | None,
     sampler: Sampler,
-    pruner: Pruner,
     name: str | None,
     dry_run: bool,
     as_json: bool,
@@ -140,14 +130,13 @@ def search(
     Example:  bench search simcse,promcse --trials 12 --budget 500steps
               bench run runs/search-.../simcse.toml --seeds 1-5
     """
-    check_optuna()
     plan = plan_of(options, targets)
     asked = search_options(plan.runs, select, seeds_named=bool(options["seeds"]))
     session = Session.begin(
         Plan((asked.config,)), terminal_reporter(plain or as_json, verbose), only_look=dry_run
     )
     prepared = session.plan_runs()
-    settings = TrialSettings(trials=trials, sampler=sampler, pruner=pruner, name=name)
+    settings = TrialSettings(trials=trials, sampler=sampler, name=name)
     planned = plan_search(prepared.runs, session.config, asked, spaces_of(spaces), settings)
     for note in planned.notes:
         warn(f"note: {note}")

@@ -35,8 +35,8 @@ from bench.library.training import Setting
 from bench.records.searches import RECIPE, Search, Trial, best_trial
 from bench.run.plan_toml import Plan
 from bench.run.request import make_plan
-from bench.run.search.prepare import SearchOptions, check_optuna, plan_search, search_options
-from bench.run.search.study import Pruner, Sampler, Trials, TrialSettings
+from bench.run.search.prepare import SearchOptions, plan_search, search_options
+from bench.run.search.study import Sampler, Trials, TrialSettings
 from bench.run.search.trials import describe_values, run_trials, write_found
 from bench.run.session import Session
 
@@ -139,7 +139,6 @@ def search_recipes(
     select: str | None = None,
     budget: str | None = None,
     sampler: Sampler = "random",
-    pruner: Pruner = "none",
     name: str | None = None,
     suites: PathLike | Sequence[PathLike] = ("sts",),
     data: PathLike | None = None,
@@ -177,8 +176,7 @@ def search_recipes(
         select: The dev set. None: sts-dev-clean, or captions dev with the suite check, or with the
             backbone or corpus builtin.
         budget: The length of each training: "500steps", "10m", "2epochs". None: the recipe's.
-        sampler: How Optuna chooses values: "random", "grid" or "tpe".
-        pruner: How Optuna ends trials early: "none", "median" or "halving".
+        sampler: How values are chosen: "random" or "grid".
         name: Name of the search and its folder. None: a hash of its options.
         suites: The suites that will be scored later, to report the dev set's overlap with them.
         data: The folder with evaluation data. None: $BENCH_DATA, or fetched.
@@ -200,15 +198,13 @@ def search_recipes(
         The trials, and a recipe file for each method.
 
     Raises:
-        BenchError: If Optuna is not installed, and for an argument that cannot work.
+        BenchError: For an argument that cannot work.
         UnknownName: For an unknown argument or name, with the nearest names.
     """
     arguments = locals()
-    check_optuna()
     for argument, value, kind in (
         ("trials", trials, Trials),
         ("sampler", sampler, Sampler),
-        ("pruner", pruner, Pruner),
     ):
         check_argument(argument, value, kind)
     check_mapping(space, "space", 'space={"temperature": [0.03, 0.05]}')
@@ -223,9 +219,7 @@ def search_recipes(
         **methods,
     )
     asked = search_options(make_plan(fields).runs, select, seeds_named=seeds is not None)
-    how = TrialSettings(
-        trials=trials, sampler=sampler, pruner=pruner, name=name, command=_command(asked, trials)
-    )
+    how = TrialSettings(trials=trials, sampler=sampler, name=name, command=_command(asked, trials))
     return _search(asked, _space_texts(space), how, progress)
 
 

@@ -1,9 +1,9 @@
 """The record of a search for recipe values: ``search.json`` in its folder holds the search space
 and the result of each trial.
 
-Boards and figures read this file; the search itself works on Optuna's storage next to it
-(:mod:`bench.run.search`). A version of the leaderboards holds the same file. The record of a tuned
-run describes its search in ``provenance.execution.search``.
+The search itself (:mod:`bench.run.search`), boards and figures read this file. A version of the
+leaderboards holds the same file. The record of a tuned run describes its search in
+``provenance.execution.search``.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ from bench.records.value_sources import search_of
 
 SCHEMA = "bench.search/1"
 SUMMARY = "search.json"
-# states of a trial
+# states of a trial; files of earlier versions may also have "pruned", ended early
 RUNNING = "running"
 FINISHED = "finished"
 FAILED = "failed"
-PRUNED = "pruned"
 
 RECIPE = 0
 """The number of the trial with the unchanged recipe: every method has it, and it is not counted as
@@ -79,7 +78,7 @@ class Study(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     trials: int
     seeds: tuple[int, ...]
     sampler: str
-    pruner: str
+    pruner: str = "none"  # another one in files of earlier versions
     budget: str | None
     select_on: str
     dev_pairs: int

@@ -19,7 +19,7 @@ PAIRS = [("man", "dog"), ("man", "girl"), ("dog", "band"), ("girl", "band"), ("g
 @pytest.mark.slow(seconds=35)
 @pytest.mark.filterwarnings("default:own files .pairs.:UserWarning")
 def test_the_blocks_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for library in ("datasets", "matplotlib", "optuna", "pandas"):
+    for library in ("datasets", "matplotlib", "pandas"):
         pytest.importorskip(library)
     import matplotlib
 

@@ -62,7 +62,6 @@ def test_a_loaded_run_encodes_a_list(trained: Any) -> None:
 def test_a_search_finds_recipes_that_train_takes(
     tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("optuna")
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
     options: dict[str, Any] = {
         "corpus": WORDS,

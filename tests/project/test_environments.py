@@ -47,7 +47,7 @@ def test_the_lowest_versions_are_those_that_are_allowed() -> None:
 
 def test_every_dependency_is_pinned() -> None:
     pinned = pins("constraints.txt")
-    assert {*dependencies(), *dependencies("dev"), *dependencies("search")} - set(pinned) == set()
+    assert {*dependencies(), *dependencies("dev")} - set(pinned) == set()
 
 
 def test_the_extras_are_told_and_tests_have_them_all() -> None:

@@ -14,9 +14,8 @@ it, the common ones in the backbones' file. A method's own bounds of a key repla
     # from a quarter of the recipe's own value to four times that, on a log scale
     queue_size = { factor = 4, source = "..." }
 
-The trials are an Optuna study per method, all in one journal file that any number of processes
-share. ``NAME/optuna.log`` is the state: values, dev scores of a pruned training, results.
-``NAME/trials/METHOD/003/`` holds the training of a trial, a run without scores, and the lock of the
-process that works on it. After a kill the same command continues the trial. ``NAME/search.json`` is
-the summary that boards and figures read.
+``NAME/search.json`` has all trials with their values and results. Any number of processes share it,
+and boards and figures read it. ``NAME/trials/METHOD/003/`` holds the training of a trial, a run
+without scores, and the lock of the process that works on it. After a kill the same command
+continues the trial.
 """

@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.base.files import write_or_fail
 from bench.base.text import plural
-from bench.records.searches import FAILED, FINISHED, PRUNED, RECIPE, Search, best_trial
+from bench.records.searches import FAILED, FINISHED, RECIPE, Search, best_trial
 from bench.records.value_sources import AS_ALL_TRIALS
 from bench.run.corpora import corpus_arguments
 from bench.run.plan_toml import toml_lines
@@ -29,9 +29,8 @@ def search_facts(search: Search, method: str) -> dict[str, Any]:
     return {
         "name": study.name,
         "trials": study.trials,
-        **{state: states[state] for state in (FINISHED, FAILED, PRUNED)},
+        **{state: states[state] for state in (FINISHED, FAILED)},
         "sampler": study.sampler,
-        "pruner": study.pruner,
         "seeds": list(study.seeds),
         "budget": study.budget,
         "select_on": study.select_on,

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,6 @@ from pathlib import Path
 from msgspec.structs import replace as replace_config
 
 from bench.base.errors import BenchError
-from bench.base.extras import install_hint
 from bench.base.text import one_value
 from bench.method.config import RunConfig
 from bench.method.plugins import discover
@@ -45,15 +43,6 @@ class SearchOptions:
     config: RunConfig
     suites: tuple[str, ...]
     fixed: tuple[str, ...]
-
-
-def check_optuna() -> None:
-    """Raise BenchError if Optuna is not installed."""
-    if importlib.util.find_spec("optuna") is None:
-        raise BenchError(
-            "bench search needs Optuna, which is not installed",
-            install_hint("search"),
-        )
 
 
 def search_options(

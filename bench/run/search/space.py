@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
+import numpy as np
 
 from bench.base.errors import BenchError, UnknownName
 from bench.method.plugins import Plugin
@@ -51,12 +52,10 @@ class Dimension(
     scale: Literal["uniform", "log"] = "uniform"
     factor: float | None = None
 
-    def rounded(self, value: Any) -> Any:
-        """Return a value from a range with three digits, because people read recipes; one of
-        ``values`` unchanged.
-        """
-        if self.values or isinstance(self.low, int):
-            return value if self.values else round(value)
+    def rounded(self, value: float) -> int | float:
+        """Return a value from a range with three digits, because people read recipes."""
+        if isinstance(self.low, int):
+            return min(max(round(value), self.low), self.high)
         return min(max(float(f"{value:.3g}"), self.low), self.high)
 
     def grid(self) -> tuple[Any, ...]:
@@ -65,18 +64,17 @@ class Dimension(
         middle = math.sqrt(low * high) if self.scale == "log" else (low + high) / 2
         return self.values or tuple(dict.fromkeys(map(self.rounded, (low, middle, high))))
 
-    def distribution(self) -> Any:
-        """Optuna's distribution of it."""
-        from optuna.distributions import (
-            CategoricalDistribution,
-            FloatDistribution,
-            IntDistribution,
-        )
-
+    def draw(self, seed: int) -> Any:
+        """Return a value at random: uniform over the values, or over the range on its scale."""
+        random = np.random.RandomState(seed)
         if self.values:
-            return CategoricalDistribution(self.values)
-        kind: Any = IntDistribution if isinstance(self.low, int) else FloatDistribution
-        return kind(self.low, self.high, log=self.scale == "log")
+            return self.values[int(random.uniform(size=len(self.values)).argmax())]
+        low, high = self.low, self.high
+        if isinstance(low, int):  # so that both ends are as likely as the others
+            low, high = low - 0.5, high + 0.5
+        if self.scale == "log":
+            return self.rounded(math.exp(random.uniform(math.log(low), math.log(high))))
+        return self.rounded(random.uniform(low, high))
 
     def text(self) -> str:
         """Return "1e-05, 3e-05", "0.02 to 0.2, log scale"."""

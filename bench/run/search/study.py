@@ -25,20 +25,17 @@ from bench.run.planned import PlannedRun, with_fingerprint
 from bench.run.search.space import Dimension, space_of, with_searched_values
 
 Trials = Annotated[int, Meta(ge=1, le=999)]
-Sampler = Literal["random", "grid", "tpe"]
-Pruner = Literal["none", "median", "halving"]
+Sampler = Literal["random", "grid"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrialSettings:
-    """The way a search draws and ends its trials, and its name."""
+    """How many trials a search has, how it draws them, and its name."""
 
     # the number of trials of each method, besides its unchanged recipe
     trials: Trials
-    # how Optuna draws values
+    # how values are drawn
     sampler: Sampler
-    # how Optuna ends a trial early
-    pruner: Pruner
     # the name of the search and of its folder; None: a hash of its options
     name: str | None = None
     # the command that records name; "": this process's command line
@@ -173,7 +170,6 @@ def define_study(
         trials=settings.trials,
         seeds=tuple(run.seed or 0 for run in job.runs),
         sampler=settings.sampler,
-        pruner=settings.pruner,
         budget=run.recipe.get("budget"),
         select_on=str(run.recipe["select_on"]),
         dev_pairs=run.dev.n if run.dev else 0,

@@ -62,7 +62,7 @@ def write_found(worker: SearchWorker) -> tuple[Search, dict[str, Path | None]]:
     both.
     """
     with worker.lock:
-        results = worker.write()
+        results = worker.read()
         files = {
             method: write_recipe(worker.folder, results, method, job.runs[0])
             for method, job in worker.jobs.items()

@@ -41,7 +41,6 @@ def made_search(
         trials=3,
         seeds=(901,),
         sampler="random",
-        pruner="none",
         budget="100steps",
         select_on=select_on,
         dev_pairs=1125,
