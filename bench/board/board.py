@@ -34,7 +34,6 @@ from bench.compare.statistics.table import Row, Table
 from bench.compare.tables import make_tables
 from bench.compare.words.finding import find, main_table
 from bench.papers import ReferenceResult, results, rows, tables
-from bench.records.packed import NAME
 from bench.records.record import RunRecord
 from bench.records.run import Run
 from bench.records.searches import Search
@@ -98,8 +97,6 @@ class Board:
     searches: tuple[Search, ...] = ()
     # by method
     described: Mapping[str, MethodDescription] = field(default_factory=dict)
-    # the file of all predictions: its path below the version's folder, or a URL
-    predictions: str = NAME
     # the address of the folder of all versions, with a slash at its end; "" if none was given
     address: str = ""
     # the address of the documentation's folder or first page; "" if none was given

@@ -75,13 +75,6 @@ SHOWN = 20
     "--note", help='What a reader should know first. "" for none.  [default: as the last version]'
 )
 @click.option(
-    "--predictions-url",
-    metavar="URL",
-    help="Leave the predictions out of the version: upload OUT/vN.predictions.parquet to "
-    "this address. The manifest "
-    "names it by sha256 and size.",
-)
-@click.option(
     "--address",
     metavar="URL",
     help="Where OUT will be on the web. Pages get tags for links on other sites, and "

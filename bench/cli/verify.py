@@ -50,7 +50,7 @@ from bench.records import RunsFolder
     show_default=True,
     help="Where --retrain-free encodes: auto, cpu, cuda, mps.",
 )
-@click.option("--offline", is_flag=True, help="Fetch nothing.")
+@click.option("--offline", is_flag=True, help="With --retrain-free: fetch nothing.")
 @json_option
 @click.pass_context
 def verify(
@@ -70,8 +70,7 @@ def verify(
     Exit code 1 if anything differs or cannot be computed again.
 
     RUN is an id, the beginning of ids, or a path; FOLDER holds runs, or is a published version
-    (leaderboards/v5, or v5). Without any, all runs in the runs folder. Predictions of a version
-    that are stored elsewhere are fetched by their hash; not with --offline.
+    (leaderboards/v5, or v5). Without any, all runs in the runs folder.
 
     \b
     Example:  bench verify simcse-builtin-s42
@@ -90,7 +89,7 @@ def verify(
         def say(activity: str) -> None:
             bars.update(task, description=f"verify: {activity}")
 
-        for report in verify_folders(folders, folder, encode_again, offline, say):
+        for report in verify_folders(folders, folder, encode_again, say):
             reports.append(report)
             if report.name not in OF_VERSIONS:
                 bars.advance(task)

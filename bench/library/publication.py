@@ -26,7 +26,6 @@ def publish_runs(
     baseline: str | None = None,
     title: str | None = None,
     note: str | None = None,
-    predictions_url: str | None = None,
     preview: bool = False,
     leave_out: str | Sequence[str] = (),
     data: PathLike | None = None,
@@ -45,7 +44,6 @@ def publish_runs(
         baseline: The row that the others are compared with. None: simcse.
         title: Heading of the pages. None: the last version's.
         note: The first thing that readers should know. None: the last version's.
-        predictions_url: The future address of the predictions, if they are not in the version.
         preview: Write ``out``/preview, which the next preview replaces, and no version.
         leave_out: Suites whose scores and predictions are not published.
         data: The folder with evaluation data.
@@ -63,7 +61,6 @@ def publish_runs(
         note=note,
         baseline=baseline,
         preview=preview,
-        predictions_url=predictions_url,
         leave_out=comma_list(",".join(listed(leave_out))),
         plugins=[Path(file) for file in files],
     )

@@ -107,7 +107,7 @@ def verify_runs(
         else:
             places.append(str(Path(path_text(named, "what")).expanduser()))
     folders = list(find_folders(places, RunsFolder(as_path(runs))))
-    return Reports(verify_folders(folders, folder, encode_again, offline))
+    return Reports(verify_folders(folders, folder, encode_again))
 
 
 def _warn(text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import math
@@ -11,22 +10,13 @@ import sys
 from collections.abc import Container, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import msgspec
 import numpy as np
-from msgspec import Meta, Struct
 
-from bench.base.cache import default_cache
-from bench.base.errors import DataDamaged, DataMissing, one_line
+from bench.base.errors import DataDamaged, one_line
 from bench.base.parquet import TooLarge, read_batches
-from bench.base.reading import (
-    MANIFEST_BYTES,
-    PREDICTIONS_BYTES,
-    is_plain_file,
-    open_plain_file,
-    read_plain_file,
-)
+from bench.base.reading import PREDICTIONS_BYTES, is_plain_file, open_plain_file
 
 NAME = "predictions.parquet"
 MANIFEST = "MANIFEST.json"
@@ -111,56 +101,11 @@ def narrow(values: np.ndarray) -> np.ndarray:
     return values
 
 
-class Elsewhere(Struct, frozen=True):
-    """Predictions that are stored outside their version."""
-
-    url: Annotated[str, Meta(pattern="^https?://")]
-    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
-    bytes: Annotated[int, Meta(ge=0)]
-
-
-class Manifest(Struct, frozen=True):
-    """``MANIFEST.json`` of a version: path -> sha256, paths relative to it with forward slashes."""
-
-    files: dict[str, str]
-    predictions_url: Elsewhere | None = None
-
-
-class PredictionsElsewhere(DataMissing):
-    """The predictions of a version are at a URL, and were not fetched."""
-
-
-def read_manifest(version: Path) -> Manifest | None:
-    """Read the version's manifest; None if it has none. Raises DataDamaged."""
-    file = version / MANIFEST
-    try:
-        return msgspec.json.decode(read_plain_file(file, MANIFEST_BYTES), type=Manifest)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise DataDamaged(f"{file} cannot be read: {error.strerror or error}") from None
-    except (ValueError, msgspec.DecodeError, RecursionError) as error:
-        raise DataDamaged(f"{file} cannot be read: {one_line(error)}") from None
-
-
-def cached(digest: str) -> Path:
-    """Return the path of a fetched predictions file with this sha256."""
-    return default_cache() / "predictions" / f"{digest}.parquet"
-
-
 def find_packed(path: Path) -> tuple[Path, Path] | None:
-    """Find the version that holds ``path``, and its file of predictions, which may have to be
-    fetched. None for other paths.
-    """
-    above = list(path.absolute().parents)[:DEPTH]
-    for version in above:
+    """Find the version that holds ``path``, and its file of predictions. None for other paths."""
+    for version in list(path.absolute().parents)[:DEPTH]:
         if is_plain_file(version / NAME):
             return version, version / NAME
-    for version in above:
-        with contextlib.suppress(DataDamaged):  # check_manifest reports it
-            manifest = read_manifest(version)
-            if manifest is not None and manifest.predictions_url is not None:
-                return version, cached(manifest.predictions_url.sha256)
     return None
 
 
@@ -168,25 +113,18 @@ def has_predictions(folder: Path) -> bool:
     """Return True if predictions of the run in ``folder`` are here: in it, or in its version."""
     if (folder / "predictions").is_dir():
         return True
-    located = find_packed(folder / "predictions")
-    return located is not None and is_plain_file(located[1])
+    return find_packed(folder / "predictions") is not None
 
 
 def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.ndarray] | None:
     """Read the arrays of the predictions file ``path`` from its version's one file.
 
-    None if it has none of them. Raises PredictionsElsewhere, and DataDamaged for anything that
-    ``Packed`` does not write.
+    None if it has none of them. Raises DataDamaged for anything that ``Packed`` does not write.
     """
     located = find_packed(path)
     if located is None:
         return None
     version, file = located
-    if not is_plain_file(file):
-        raise PredictionsElsewhere(
-            f"the predictions of {version.name} are stored elsewhere and were not fetched",
-            f"bench verify {version} fetches them",
-        )
     try:
         state = os.stat(file)
         table, rows = _read(file, state.st_mtime_ns, state.st_size)

@@ -12,7 +12,6 @@ import numpy as np
 from bench.base.errors import DataMissing
 from bench.records.arrays import read_arrays
 from bench.records.names import CHECKPOINT, predictions_name
-from bench.records.packed import PredictionsElsewhere
 from bench.records.record import RunRecord, Score, ScoreKey
 
 
@@ -45,14 +44,12 @@ class Run(NamedTuple):
         """Return the stored arrays; with ``names`` only these, if they are there; ``shared`` as for
         ``read_arrays``.
 
-        Raises DataMissing (PredictionsElsewhere), DataDamaged.
+        Raises DataMissing, DataDamaged.
         """
         name = predictions_name(key.task, key.protocol, key.suite)
         file = f"{self.folder}{os.sep}{name}"  # a third of the time of a path, for many runs
         try:
             return read_arrays(file, names, self.folder, shared=shared)
-        except PredictionsElsewhere:
-            raise
         except DataMissing as error:
             raise DataMissing(
                 f"{self.record.run_id} has no predictions of {key.task}", error.hint

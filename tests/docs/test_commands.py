@@ -60,9 +60,7 @@ WHY = {  # docs/verified.md has the same reasons for the reader
     ),
     r"compare --paper ": "runs of a printed table; tests/cli/test_run_paper.py",
     r"--why ": "a row with a verdict; tests/compare/test_why.py",
-    r"--submissions|--predictions-url": (
-        "a run of somebody else, a server; tests/board/publish, tests/project/test_workflows.py"
-    ),
+    r"--submissions": "a run of somebody else; tests/board/publish, tests/project/test_workflows.py",
 }
 # errors that a plan may give because the tests have no data, no network and no such file: the
 # command was understood

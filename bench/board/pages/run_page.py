@@ -135,10 +135,7 @@ def downloads(board: Board, run: Run, up: int = 0) -> list[tuple[str, str, str]]
     if is_plain_file(run.folder / PLAN):
         linked.append((PLAN, link(run_file(run.record.run_id, PLAN), up), "what makes it again"))
     if has_predictions(run.folder):
-        address = board.predictions
-        if not re.match(r"https?://", address):
-            address = link(address, up)
-        linked.append((NAME, address, "predictions of all runs"))
+        linked.append((NAME, link(NAME, up), "predictions of all runs"))
     return linked
 
 

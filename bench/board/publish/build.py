@@ -83,8 +83,6 @@ class PublishOptions:
     main_budget: str | None = None
     # write ``out``/preview, which the next preview replaces, and no version
     preview: bool = False
-    # the future address of the predictions, if they are not in the version
-    predictions_url: str | None = None
     # the future address of ``out``, for links that other sites show
     address: str | None = None
     # the address of the documentation, which pages link to
@@ -130,8 +128,7 @@ def publish_version(
             folder = out / made.version
             for run_id in made.records:
                 files |= gathered.files[run_id]
-            url = None if options.preview else options.predictions_url
-            _write_version(folder, files, gathered.predictions, url)
+            _write_version(folder, files, gathered.predictions)
         if not options.preview:
             _write_index(out)
     return _outcome(made, folder, last, gathered.refused)
@@ -149,10 +146,6 @@ def _version_texts(options: PublishOptions, last: Version | None, out: Path) -> 
     if main_budget is None and last is not None:
         main_budget = last.main_budget
     name = f"v{number}"
-    # a preview has its predictions in itself
-    predictions = NAME
-    if options.predictions_url and not options.preview:
-        predictions = options.predictions_url
     address = ""
     if options.address:
         address = options.address.rstrip("/") + "/"
@@ -162,7 +155,6 @@ def _version_texts(options: PublishOptions, last: Version | None, out: Path) -> 
         note=note or None,
         baseline=options.baseline,
         main_budget=canonical_budget(main_budget) if main_budget else "",
-        predictions=predictions,
         address=address,
         docs=options.docs or docs_beside(out),
         plan=_read_plan(out / PLANS / f"{name}.md"),
@@ -195,9 +187,6 @@ def _check_options(options: PublishOptions) -> None:
             "bench publish draws figures with matplotlib, which is not installed",
             install_hint("publish"),
         )
-    url = options.predictions_url
-    if url and not url.startswith(("https://", "http://")):
-        raise BenchError(f"--predictions-url {url}: expected https://...")
     refuse_paths(options.title, "--title")
     refuse_paths(options.note, "--note")
     refuse_paths(options.baseline, "--baseline")
@@ -244,7 +233,6 @@ class _Texts:
     note: str | None
     baseline: str | None
     main_budget: str
-    predictions: str
     address: str
     docs: str
     plan: bytes | None
@@ -269,7 +257,6 @@ def _draw(
     made = replace(
         with_descriptions(made, texts.plugins),
         alone=last is None and texts.version == PREVIEW,
-        predictions=texts.predictions,
         address=texts.address,
         docs=texts.docs,
         plan=texts.plan,
@@ -296,9 +283,7 @@ def _read_plan(file: Path) -> bytes | None:
     return content
 
 
-def _write_version(
-    place: Path, files: Mapping[str, bytes], predictions: Packed, url: str | None
-) -> None:
+def _write_version(place: Path, files: Mapping[str, bytes], predictions: Packed) -> None:
     """Write the version's folder, with a manifest of its files, next to its place, then rename it.
 
     Only a preview takes the place of the one before.
@@ -312,15 +297,12 @@ def _write_version(
         for path, content in files.items():
             (version / path).parent.mkdir(parents=True, exist_ok=True)
             (version / path).write_bytes(content)
-        packed = (version if url is None else aside) / NAME
-        predictions.write(packed)
+        predictions.write(version / NAME)
         hashes = {path: sha256(content).hexdigest() for path, content in files.items()}
-        seal(version, hashes, packed, url)
+        seal(version, hashes)
         if place.name == PREVIEW and place.exists():
             place.rename(aside / "old")
         version.rename(place)
-        if url is not None:
-            packed.rename(out / f"{place.name}.{NAME}")
 
 
 def _write_index(out: Path) -> None:

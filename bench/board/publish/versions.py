@@ -182,13 +182,10 @@ def refuse_altered(out: Path) -> None:
             )
 
 
-def seal(version: Path, hashes: Mapping[str, str], predictions: Path, url: str | None) -> None:
-    """Write ``MANIFEST.json``, which lists every file but itself; predictions that will be at
-    ``url`` by hash, size and address.
+def seal(version: Path, hashes: Mapping[str, str]) -> None:
+    """Write ``MANIFEST.json``, which lists every file but itself: the predictions and those with
+    these hashes.
     """
-    digest, size = file_sha256(predictions), predictions.stat().st_size
-    listed = hashes if url else {**hashes, NAME: digest}
-    content: dict[str, Any] = {"files": dict(sorted(listed.items()))}
-    if url is not None:
-        content["predictions_url"] = {"name": NAME, "url": url, "sha256": digest, "bytes": size}
+    listed = {**hashes, NAME: file_sha256(version / NAME)}
+    content = {"files": dict(sorted(listed.items()))}
     (version / MANIFEST).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

@@ -16,7 +16,6 @@ from bench.board.verify.runs import More, check_folder, verify_run
 from bench.board.verify.versions import (
     check_manifest,
     compare_files,
-    fetch_predictions,
     runs_below,
 )
 
@@ -25,7 +24,6 @@ __all__ = [
     "check_folder",
     "check_manifest",
     "compare_files",
-    "fetch_predictions",
     "runs_below",
     "verify_run",
 ]

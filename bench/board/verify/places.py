@@ -10,7 +10,7 @@ from bench.base import devices
 from bench.base.errors import BenchError
 from bench.board.publish.errata import find_checkout
 from bench.board.publish.versions import version_folders
-from bench.board.verify import More, check_manifest, fetch_predictions, runs_below, verify_run
+from bench.board.verify import More, check_manifest, runs_below, verify_run
 from bench.board.verify.findings import RunReport
 from bench.board.verify.reencode import encode_again
 from bench.board.verify.tables import check_tables
@@ -56,7 +56,6 @@ def verify_folders(
     folders: Sequence[Path],
     data: DataFolder | None,
     more: More | None,
-    offline: bool,
     say: Callable[[str], None] = lambda activity: None,
 ) -> Iterator[RunReport]:
     """Yield a report on the manifest of each version, then one on each run, then one on the tables
@@ -73,12 +72,7 @@ def verify_folders(
         versions |= dict.fromkeys(version.absolute() for version in found)
     for version in versions:
         say(f"files of {version.name}")
-        manifest = check_manifest(version)
-        fetched = fetch_predictions(version, offline=offline)
-        findings = [*manifest.findings]
-        if fetched:
-            findings.append(fetched)
-        yield RunReport(manifest.name, findings, manifest.status)
+        yield check_manifest(version)
     say("scores of runs")
     for run in runs:
         yield verify_run(run, data, more)

@@ -14,7 +14,6 @@ from bench.base.hashes import values_sha256
 from bench.board.verify.compared import close, first_difference
 from bench.board.verify.findings import NotChecked, make_finding, name_score
 from bench.records.names import data_key
-from bench.records.packed import PredictionsElsewhere
 from bench.records.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.records.run import Run
 from bench.records.selection import known_sets
@@ -59,8 +58,7 @@ def check_scores(run: Run) -> Iterator[Finding]:
         try:
             arrays = run.predictions(score.key)
         except BenchError as error:
-            outcome = UNCHECKED if isinstance(error, PredictionsElsewhere) else DIFFERS
-            yield Finding("score", name_score(score), outcome, error.message)
+            yield Finding("score", name_score(score), DIFFERS, error.message)
         else:
             yield from check_score(score, arrays)
             yield check_hash(score, arrays)

@@ -1,4 +1,4 @@
-"""Published versions: each file against the manifest, and predictions that are stored elsewhere."""
+"""Published versions: each file against the manifest."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from pathlib import Path, PurePosixPath
 import msgspec
 from msgspec import Struct
 
-from bench.base.errors import DataDamaged, FetchFailed
+from bench.base.errors import DataDamaged, one_line
 from bench.base.findings import DIFFERS, Finding
 from bench.base.hashes import file_sha256
-from bench.base.reading import TABLES_BYTES, read_plain_file
-from bench.board.verify.findings import NotChecked, RunReport, make_finding
+from bench.base.reading import MANIFEST_BYTES, TABLES_BYTES, read_plain_file
+from bench.board.verify.findings import RunReport, make_finding
 from bench.compare.senders import BOARD
-from bench.data.fetching import download
 from bench.records.names import RECORD
-from bench.records.packed import MANIFEST, NAME, Elsewhere, cached, read_manifest
+from bench.records.packed import MANIFEST, NAME
 
 TABLES = "tables.json"
 """The file of a version with its tables and the list of its runs."""
@@ -85,12 +84,31 @@ MOST_DIFFERENCES = 10
 """Files of a version that are named; the others are counted."""
 
 
+class Manifest(Struct, frozen=True):
+    """``MANIFEST.json`` of a version: path -> sha256, paths relative to it with forward slashes."""
+
+    files: dict[str, str]
+
+
+def _read_manifest(version: Path) -> Manifest | None:
+    """Read the version's manifest; None if it has none. Raises DataDamaged."""
+    file = version / MANIFEST
+    try:
+        return msgspec.json.decode(read_plain_file(file, MANIFEST_BYTES), type=Manifest)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise DataDamaged(f"{file} cannot be read: {error.strerror or error}") from None
+    except (ValueError, msgspec.DecodeError, RecursionError) as error:
+        raise DataDamaged(f"{file} cannot be read: {one_line(error)}") from None
+
+
 def check_manifest(version: Path) -> RunReport:
     """Return every file of a published version against its manifest, and files that the manifest
     does not list.
     """
     try:
-        manifest = read_manifest(version)
+        manifest = _read_manifest(version)
     except DataDamaged as error:
         return RunReport(MANIFEST, [Finding("files", MANIFEST, DIFFERS, error.message)], "damaged")
     if manifest is None:
@@ -108,30 +126,3 @@ def check_manifest(version: Path) -> RunReport:
         more = f"and {wrong - MOST_DIFFERENCES:,} more files differ"
         findings.append(Finding("files", "others", DIFFERS, more))
     return RunReport(MANIFEST, findings, "published")
-
-
-def fetch_predictions(version: Path, *, offline: bool = False) -> Finding | None:
-    """Fetch predictions to the cache if the manifest of a version has their URL and sha256; None
-    if the version holds them.
-
-    The download stops at the size that the manifest names.
-    """
-    try:
-        manifest = read_manifest(version)
-    except DataDamaged:  # check_manifest reports it
-        return None
-    if manifest is None or manifest.predictions_url is None or (version / NAME).is_file():
-        return None
-    return make_finding("files", NAME, _fetched_difference, manifest.predictions_url, offline)
-
-
-def _fetched_difference(elsewhere: Elsewhere, offline: bool) -> str:
-    path = cached(elsewhere.sha256)
-    if not offline:
-        try:
-            download(elsewhere.url, path, sha256=elsewhere.sha256, most_bytes=elsewhere.bytes)
-        except FetchFailed as error:
-            raise NotChecked(f"{error.message}; no score was computed again") from None
-    elif not path.is_file() or file_sha256(path) != elsewhere.sha256:
-        raise NotChecked(f"it is at {elsewhere.url}; run again without --offline to fetch it")
-    return ""

@@ -1,23 +1,17 @@
-"""A version with its predictions in one file, or elsewhere."""
+"""A version with its predictions in one file."""
 
 from __future__ import annotations
 
-import functools
-import http.server
-import json
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import bench
 from recomputed_scores import packed_arrays
 
 from bench.base.errors import DataDamaged
 from bench.base.hashes import values_sha256
 from bench.records.arrays import read_arrays
-from bench.records.packed import MANIFEST, NAME, Packed, narrow, read_packed
+from bench.records.packed import NAME, Packed, narrow, read_packed
 
 
 @pytest.mark.parametrize(
@@ -99,47 +93,3 @@ def test_a_file_that_is_not_one_of_ours_costs_one_line(tmp_path: Path) -> None:
         (tmp_path / NAME).write_bytes(data)
         with pytest.raises(DataDamaged):
             read_arrays(path)
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    folder = tmp_path / "served"
-    folder.mkdir()
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/p.parquet", folder / "p.parquet"
-        server.shutdown()
-
-
-def test_predictions_elsewhere_are_fetched_by_hash(
-    runs: Path, out: Path, server: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    url, served = server
-    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    words = ("publish", "--runs", runs, "--out", out)
-    done = bench(*words, "--predictions-url", url)
-    assert done.exit_code == 0, done.output
-    assert not (out / "v1" / NAME).exists()
-    (out / f"v1.{NAME}").rename(served)
-    known = json.loads((out / "v1" / MANIFEST).read_bytes())["predictions_url"]
-    assert known["url"] == url and known["bytes"] == served.stat().st_size
-    whole = served.read_bytes()
-
-    missing = bench("verify", out / "v1", "--offline")
-    assert missing.exit_code == 1 and "0 scores computed again" in missing.output
-    assert url in "".join(missing.output.split())
-    served.write_bytes(whole[:-1] + b"x")
-    other = bench("verify", out / "v1")
-    assert other.exit_code == 1 and "has the wrong checksum" in " ".join(other.output.split())
-    served.unlink()
-    gone = bench("verify", out / "v1")
-    assert gone.exit_code == 1 and "no score was computed again" in " ".join(gone.output.split())
-    served.write_bytes(whole)
-    good = bench("verify", out / "v1")
-    assert good.exit_code == 0 and "4 scores computed again: nothing differs" in good.output
-    served.unlink()  # it is in the cache now
-    assert bench("verify", out / "v1", "--offline").exit_code == 0
-    assert bench("publish", "--check", "--out", out).exit_code == 0
