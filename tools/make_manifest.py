@@ -3,8 +3,7 @@
     python tools/make_manifest.py DIR
 
 The hand-written rest of every manifest (names, licences, sources, which files in which folder)
-stays as it is. A set that is not in the folder is left alone and named. Refuses a set if its text
-forms differ in more than case, white space and control characters: they would not be the same data.
+stays as it is. A set that is not in the folder is left alone and named.
 """
 
 from __future__ import annotations
@@ -17,14 +16,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bench.data.sets import ANY, DataFile, cells, content_hash, lf, parse_manifest
+from bench.data.sets import ANY, DataFile, cells, lf, parse_manifest
 
 
 def measure(places: dict[str, Path], file: dict[str, Any]) -> dict[str, Any]:
-    """Return ``file`` with its numbers, from the folder of each form.
-
-    Raises ValueError if the forms differ.
-    """
+    """Return ``file`` with its numbers, from the folder of each form."""
     known = DataFile(
         **{
             "rows": 0,
@@ -35,7 +31,6 @@ def measure(places: dict[str, Path], file: dict[str, Any]) -> dict[str, Any]:
     forms: dict[str, dict[str, Any]] = {}
     rows = 0
     filled = 0
-    contents = {}
     for form, place in places.items():
         path = place / known.path
         if known.packed:
@@ -52,21 +47,12 @@ def measure(places: dict[str, Path], file: dict[str, Any]) -> dict[str, Any]:
             forms[form]["sha256_lf"] = hashlib.sha256(lf(data)).hexdigest()
         table = cells(data.decode(known.encoding), known)
         rows, filled = len(table), sum(any(cell.strip() for cell in row) for row in table)
-        contents[form] = (rows, content_hash(table))
-    if len(set(contents.values())) > 1:
-        raise ValueError(f"{known.path}: the forms {', '.join(contents)} are not the same text")
     if len({form["sha256"] for form in forms.values()}) == 1:
         forms = {ANY: next(iter(forms.values()))}
-    measured = {
-        key: value
-        for key, value in file.items()
-        if key not in ("rows", "filled", "content", "forms")
-    }
+    measured = {key: value for key, value in file.items() if key not in ("rows", "filled", "forms")}
     measured["rows"] = rows
     if filled and filled != rows:
         measured["filled"] = filled
-    if contents:
-        measured["content"] = next(iter(contents.values()))[1]
     return {**measured, "forms": forms}
 
 

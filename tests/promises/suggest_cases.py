@@ -172,7 +172,6 @@ NEEDS = {
         ("bench/data/sets/folder.py", "--data DIR or BENCH_DATA; {}"),
         ("bench/data/sets/folder.py", "--data DIR, the folder that has it"),
         ("bench/data/sets/folder.py", "to get the {} text: {}; raw texts have"),
-        ("bench/data/sets/forms.py", "replace the file: {}; your own texts are a"),
         ("bench/data/sets/manifest.py", "bench data list shows all of them"),
         ("bench/run/needs.py", "--data DIR, if a folder has them; or {}"),
     ),

@@ -9,7 +9,7 @@ from bench.data.sets.first_use import (
     unexpected_rows,
 )
 from bench.data.sets.folder import Copy, DataFolder, State, fetched_folder
-from bench.data.sets.forms import Found, cells, content_hash, lf, recognise, single_spaced
+from bench.data.sets.forms import Found, cells, lf, recognise, single_spaced
 from bench.data.sets.manifest import (
     ANY,
     HUB_CORPORA,
@@ -61,7 +61,6 @@ __all__ = [
     "TARGET",
     "TOKENISED",
     "cells",
-    "content_hash",
     "count_rows",
     "damaged_file",
     "data_set",

@@ -336,7 +336,7 @@ def _form_option(wanted: DataSet, text: str) -> str:
 def _read_copy(wanted: DataSet, files: tuple[DataFile, ...], place: Path) -> Copy:
     """Read and check the files of a set in one folder.
 
-    Raises DataMissing for an incomplete copy or an unknown text, DataDamaged for an altered one.
+    Raises DataMissing for an incomplete copy, DataDamaged for an altered one.
     """
     for file in files:
         if not (place / file.path).is_file():
@@ -346,7 +346,7 @@ def _read_copy(wanted: DataSet, files: tuple[DataFile, ...], place: Path) -> Cop
             )
     found = tuple(recognise(wanted, file, place / file.path) for file in files)
     together = hashlib.sha256("\n".join(file.sha256 for file in found).encode()).hexdigest()
-    form = _form_of(wanted, [file for file in found if file.file.varies])
+    form = _form_of(wanted, [file for file in found if file.form != ANY])
     return Copy(place, form, together, found)
 
 

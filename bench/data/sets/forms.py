@@ -7,11 +7,8 @@ import lzma
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.base.errors import DataMissing
 from bench.base.hashes import file_sha256
 from bench.data.sets.manifest import ANY, DataFile, DataSet, damaged_file
-
-_NO_CONTROL = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)])
 
 
 @dataclass(frozen=True)
@@ -42,16 +39,6 @@ def single_spaced(cell: str) -> str:
     return " ".join(cell.split())
 
 
-def content_hash(rows: list[list[str]]) -> str:
-    """Return a hash of the cells that no tokeniser changes: it adds and removes white space, drops
-    control characters, lowers case."""
-    plain = (
-        "\t".join("".join(cell.split()).translate(_NO_CONTROL).lower() for cell in row)
-        for row in rows
-    )
-    return hashlib.sha256("\n".join(plain).encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def lf(data: bytes) -> bytes:
     return data.replace(b"\r\n", b"\n")
 
@@ -59,8 +46,7 @@ def lf(data: bytes) -> bytes:
 def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     """Read a file and find its form.
 
-    Raises DataDamaged with the path, and the expected and found counts or hash; DataMissing for a
-    known text in a tokenisation that no protocol has.
+    Raises DataDamaged with the path, and the expected and found counts or hash.
     """
     if file.first_use:
         return Found(file, path, ANY, _hash(wanted, path))
@@ -80,32 +66,10 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     for name, form in file.forms.items():
         if digests & {form.sha256, form.sha256_lf}:
             return Found(file, path, name, form.sha256, text)
-    rows = cells(text, file)
-    if len(rows) != file.rows:
-        raise damaged_file(wanted, f"{len(rows):,} rows found, {file.rows:,} expected in {path}")
-    content = content_hash(rows)
-    if content != file.content:
-        expected = file.content or next(iter(file.forms.values())).sha256
-        raise damaged_file(
-            wanted,
-            f"altered text: content hash {content[:12]} found, {expected[:12]} expected, in {path}",
-        )
-    if file.varies:
-        raise _unknown_text(wanted, file, path)
-    # a file that has one form only: nothing but white space differs
-    return Found(file, path, ANY, file.forms[ANY].sha256, text)
-
-
-def _unknown_text(wanted: DataSet, file: DataFile, path: Path) -> DataMissing:
-    """Return the error for a copy that another tokeniser made."""
-    known = " nor the ".join(name for name in file.forms if name != ANY)
-    says = f"neither the {known} text" if known else "not the known text"
-    return DataMissing(
-        f"{wanted.name}: {path} has {says}, but another tokenisation of it, which no protocol "
-        "scores",
-        f"replace the file: {wanted.get}; your own texts are a suite: bench run --suite FILE",
-        wanted.name,
-    )
+    rows = len(cells(text, file))
+    if rows != file.rows:
+        raise damaged_file(wanted, f"{rows:,} rows found, {file.rows:,} expected in {path}")
+    raise damaged_file(wanted, f"altered text, or another tokenisation of it, in {path}")
 
 
 def _hash(wanted: DataSet, path: Path) -> str:

@@ -3,12 +3,10 @@
 ``manifests/`` has them as JSON, a file per collection; ``python tools/make_manifest.py`` writes the
 numbers in it, people write the rest. A file of a set may exist in several text forms (``raw``,
 ``tokenised``). If its bytes are the same in all of them, or there is only one, the form is called
-``any``. Three hashes are kept of a file:
+``any``. Two hashes are kept of a file:
 
     sha256      of its bytes, as sha256sum prints it (for packed files: of the content)
     sha256_lf   the same with CRLF line ends written as LF; only if the original has CRLF
-    content     of its cells, lower-cased, without white space and control characters: equal in
-    every tokenisation of one text
 """
 
 from __future__ import annotations
@@ -86,14 +84,9 @@ class DataFile:
     one cell."""
     filled: int | None = None
     """Rows that are not empty, where some are (pairs that nobody annotated)."""
-    content: str | None = None
     packed: str | None = None
     """"xz" if the file is compressed; hashes are then of its content."""
     encoding: str = "utf-8"
-    exact: bool = False
-    """Whether case and white space count although there is one form only: a copy that differs in
-    them is refused."""
-
     first_use: bool = False
     """Whether nobody could see the file when this was written: its checksum ("" here) is recorded
     when it is first fetched."""
@@ -101,11 +94,6 @@ class DataFile:
     @property
     def name(self) -> str:
         return self.path.rsplit("/", 1)[-1]
-
-    @property
-    def varies(self) -> bool:
-        """True if the file has a text form (a gold file has none)."""
-        return self.exact or ANY not in self.forms
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from make_manifest import update
 
 from bench.base.errors import DataDamaged
 from bench.cli.data import data
-from bench.data.sets import DataFolder, cells, content_hash, data_set
+from bench.data.sets import DataFolder, data_set
 
 
 @pytest.mark.nightly
@@ -23,19 +23,6 @@ def test_remaking_a_manifest_changes_nothing(shared, kind):
     left = update(again, shared / "data", shared, file.name)
     assert left == (["CxC-STS-official"] if kind == "cxc" else [])
     assert again == stored
-
-
-def test_content_hash_sees_rows_and_cells_but_no_white_space_case_or_control():
-    file = data_set("STS13").files[0]
-
-    def of(text: str) -> str:
-        return content_hash(cells(text, file))
-
-    same = of("A b.\tC d\nE\tf\n")
-    assert of("a  b .\tc d \r\ne\x12\tF\r\n") == same
-    assert of("A b.\tC d\tsource note\nE\tf") == same
-    for other in ("A b.C\td\nE\tf\n", "E\tf\nA b.\tC d\n", "A b.\tC d\nE\tf!\n", "A b.\tC d\n"):
-        assert of(other) != same
 
 
 def invoke(*arguments: str, columns: int = 80):
