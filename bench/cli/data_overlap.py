@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from bench.base.errors import BenchError, DataMissing
-from bench.base.files import write_or_fail
+from bench.base.errors import DataMissing
 from bench.base.printing import print_grid
 from bench.base.text import plural
 from bench.cli.options import data_option, json_option, json_text, say
 from bench.compare.forms.run_report import overlap_grid
 from bench.data.overlap import (
-    Match,
     ScoredSentences,
     count_overlaps,
     merge_overlaps,
@@ -42,18 +39,12 @@ from bench.score.suites import expand_suites, split_names, suite
     "--column",
     help="Only this column of the corpus: sent0, sent1, hard_neg.  [default: every cell]",
 )
-@click.option(
-    "--matches",
-    type=click.Path(path_type=Path),
-    help="Write every match into this file: .jsonl, one object per line.",
-)
 @data_option
 @json_option
 def overlap(
     corpus: str,
     suites: str,
     column: str | None,
-    matches: Path | None,
     data: Path | None,
     as_json: bool,
 ) -> None:
@@ -72,23 +63,10 @@ def overlap(
     opened = open_corpus(corpus, True, folder, ())
     if column not in (None, "all") and len(opened.columns) > 1:
         opened = opened.only(column)
-    if matches is not None and matches.suffix != ".jsonl":
-        raise BenchError(
-            f"--matches {matches}: unknown format '{matches.suffix}'",
-            f"--matches {matches.with_suffix('.jsonl')}",
-        )
     tasks = _scored_sentences(folder, split_names(suites))
-    found: list[Match] = []
     reporter = RunReporter()
     reporter.phase("rows", len(opened))
-    overlaps = count_overlaps(
-        opened,
-        tasks,
-        progress=reporter.advance,
-        found=found.append if matches is not None else None,
-    )
-    if matches is not None:
-        _write_matches(matches, found)
+    overlaps = count_overlaps(opened, tasks, progress=reporter.advance)
     if as_json:
         facts = {
             "corpus": opened.name,
@@ -100,17 +78,6 @@ def overlap(
         return
     say(f"{opened.name}: {plural(len(opened), 'row')} of {', '.join(opened.columns)}")
     print_grid(overlap_grid(merge_overlaps(overlaps)), blank=True)
-    if matches is not None:
-        click.echo(f"every match: {matches}")
-
-
-def _write_matches(file: Path, found: Sequence[Match]) -> None:
-    """Write an object on each line. Raises BenchError if the file cannot be written."""
-    lines = []
-    for match in found:
-        row = {**asdict(match), "similarity": round(match.similarity, 4)}
-        lines.append(json.dumps(row, ensure_ascii=False) + "\n")
-    write_or_fail(file, "".join(lines).encode(), "--matches FILE")
 
 
 def _scored_sentences(data: DataFolder, suites: Sequence[str]) -> list[ScoredSentences]:

@@ -54,9 +54,9 @@ class NearIndex:
         order = np.argsort(keys, kind="stable")
         self._keys, self._numbers = keys[order], numbers[order]
 
-    def near(self, batch: Sequence[Iterable[str]]) -> list[tuple[int, int, float]]:
-        """Return (place in the batch, number of the sentence here, Jaccard similarity) of every two
-        that are nearly equal, in order.
+    def near(self, batch: Sequence[Iterable[str]]) -> list[tuple[int, int]]:
+        """Return (place in the batch, number of the sentence here) of every two that are nearly
+        equal, in order.
         """
         sets = [set(words) for words in batch]
         known = []
@@ -83,7 +83,7 @@ class NearIndex:
             both = len(self._sets[number].intersection(known[place]))
             either = len(sets[place]) + len(self._sets[number]) - both
             if OF * both >= SHARED * either:
-                alike.append((place, number, both / either))
+                alike.append((place, number))
         return alike
 
     def _signatures(self, sets: Iterable[tuple[list[int], int]]) -> tuple[np.ndarray, np.ndarray]:

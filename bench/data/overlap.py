@@ -62,20 +62,6 @@ class Overlap(OfTask):
     rows: int
 
 
-@dataclass(frozen=True)
-class Match(OfTask):
-    """A sentence of the corpus and one of a task that match.
-
-    ``similarity``: shared words over all words of the two.
-    """
-
-    kind: str  # "exact" or "near"
-    similarity: float
-    row: int  # of the corpus, from 1
-    corpus: str
-    sentence: str
-
-
 def scored_sentences(task: Any) -> Sequence[str]:
     """Return the sentences of a loaded task that its data has.
 
@@ -93,23 +79,19 @@ def count_overlaps(
     *,
     cache: Path | None = None,
     progress: Callable[[int], None] = lambda rows: None,
-    found: Callable[[Match], None] | None = None,
 ) -> list[Overlap]:
     """Return the overlap of every task with a corpus, in the order of ``wanted``; each cell of the
     corpus counts as a sentence.
 
-    Counts are remembered in the cache by the corpus's content and the task's sentences; with
-    ``found`` the corpus is always read, and every match is handed over. ``progress(rows)`` counts
-    rows of the corpus. Raises CorpusError.
+    Counts are remembered in the cache by the corpus's content and the task's sentences.
+    ``progress(rows)`` counts rows of the corpus. Raises CorpusError.
     """
     sets = [_distinct(sentences.sentences) for sentences in wanted]
     entries = [CacheEntry("overlap", _name(corpus, keys), root=cache) for keys in sets]
-    known = [None if found else entry.read() for entry in entries]
+    known = [entry.read() for entry in entries]
     todo = [i for i, counts in enumerate(known) if counts is None]
     if todo:
-        some = [wanted[i] for i in todo]
-        keys_of_some = [sets[i] for i in todo]
-        new = _counted(corpus, some, keys_of_some, progress, found)
+        new = _counted(corpus, [sets[i] for i in todo], progress)
         for i, counts in zip(todo, new, strict=True):
             known[i] = counts
             entries[i].write(counts)
@@ -119,30 +101,24 @@ def count_overlaps(
     ]
 
 
-def _distinct(sentences: Sequence[str]) -> dict[str, tuple[list[str], str]]:
-    """Return key -> (words, the sentence as first found); a sentence without a letter or digit is
-    left out.
-    """
-    distinct: dict[str, tuple[list[str], str]] = {}
+def _distinct(sentences: Sequence[str]) -> dict[str, list[str]]:
+    """Return key -> words; a sentence without a letter or digit is left out."""
+    distinct: dict[str, list[str]] = {}
     for sentence in dict.fromkeys(sentences):
         words = words_of(sentence)
         if words:
-            distinct.setdefault("".join(words), (words, sentence))
+            distinct.setdefault("".join(words), words)
     return distinct
 
 
 def _counted(
-    corpus: Corpus,
-    wanted: Sequence[ScoredSentences],
-    sets: Sequence[dict[str, tuple[list[str], str]]],
-    progress: Callable[[int], None],
-    found: Callable[[Match], None] | None,
+    corpus: Corpus, sets: Sequence[dict[str, list[str]]], progress: Callable[[int], None]
 ) -> list[dict[str, int]]:
     """Return ``exact``, ``near`` and ``rows`` of each set, in one pass over the corpus."""
     words_by_key: dict[str, list[str]] = {}
     tasks_by_key: dict[str, list[int]] = {}
     for t, task_sentences in enumerate(sets):
-        for key, (words, _) in task_sentences.items():
+        for key, words in task_sentences.items():
             words_by_key.setdefault(key, words)
             tasks_by_key.setdefault(key, []).append(t)
     keys = list(words_by_key)
@@ -153,25 +129,17 @@ def _counted(
     columns = [i for i, name in enumerate(corpus.columns) if name not in NUMBERS]
     numbered = enumerate(corpus.rows(), start=1)
     while batch := list(itertools.islice(numbered, AT_ONCE)):
-        cells = [(number, row[i], words_of(row[i])) for number, row in batch for i in columns]
+        cells = [(number, words_of(row[i])) for number, row in batch for i in columns]
         hits: set[tuple[int, int]] = set()  # (row, task)
-        own = [number_of.get("".join(words), -1) for _, _, words in cells]
-        matches = [("exact", place, i, 1.0) for place, i in enumerate(own) if i >= 0]
-        matches += [
-            ("near", place, i, alike)
-            for place, i, alike in index.near([words for _, _, words in cells])
-            if own[place] != i
-        ]
-        for kind, place, i, similarity in matches:
+        own = [number_of.get("".join(words), -1) for _, words in cells]
+        matches = [("exact", place, i) for place, i in enumerate(own) if i >= 0]
+        for place, i in index.near([words for _, words in cells]):
+            if own[place] != i:
+                matches.append(("near", place, i))
+        for kind, place, i in matches:
             matched[kind].add(i)
-            number, text, _ = cells[place]
-            for t in tasks_by_key[keys[i]]:
-                hits.add((number, t))
-                if found is not None:
-                    task = wanted[t]
-                    _, sentence = sets[t][keys[i]]
-                    cell = (task.suite, task.task, task.text)
-                    found(Match(*cell, kind, similarity, number, text, sentence))
+            number, _ = cells[place]
+            hits.update((number, t) for t in tasks_by_key[keys[i]])
         rows.update(t for _, t in hits)
         progress(batch[-1][0])
     counts = []
@@ -182,12 +150,12 @@ def _counted(
     return counts
 
 
-def _name(corpus: Corpus, keys: dict[str, Any]) -> str:
+def _name(corpus: Corpus, keys: dict[str, list[str]]) -> str:
     """Return the name of the cache entry: a hash of all that decides the counts."""
     digest = hashlib.sha256(
         json.dumps([RULE, corpus.sha256, corpus.format, corpus.column, *corpus.columns]).encode()
     )
-    for key, (words, _) in sorted(keys.items()):
+    for key, words in sorted(keys.items()):
         digest.update(f"{key}\0{' '.join(words)}\0".encode())
     return digest.hexdigest()[:32]
 

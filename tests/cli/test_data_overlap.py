@@ -51,16 +51,11 @@ def overlap(*arguments: Any) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
-def test_counts(corpus: Path, tmp_path: Path, known: list[str]) -> None:
-    found = overlap(corpus, "--suite", "check", "--matches", tmp_path / "m.jsonl")
+def test_counts(corpus: Path) -> None:
+    found = overlap(corpus, "--suite", "check")
     assert found["rows"] == 64 and len(found["sha256"]) == 64
     (task,) = found["tasks"]
     assert (task["suite"], task["exact"], task["near"], task["rows"]) == ("check", 2, 1, 4)
-    matches = [json.loads(line) for line in (tmp_path / "m.jsonl").read_text().splitlines()]
-    wanted = [(61, "exact"), (62, "exact"), (63, "exact"), (64, "near")]
-    assert sorted((m["row"], m["kind"]) for m in matches) == wanted
-    assert {m["sentence"] for m in matches} == set(known)
-    assert [m["corpus"] for m in matches if m["row"] == 64] == [f"{known[2]} indeed"]
 
 
 def test_a_column(corpus: Path, known: list[str], tmp_path: Path) -> None:

@@ -96,7 +96,6 @@ CASES = (
     "evaluate 'kept/$A' --suite pairs.tsv --prefix query:",
     f"run simcse --backbone 'kept/$C' --dry-run {ON}",
     "compare --runs kept --json --format csv",
-    "data overlap corpus.txt --suite pairs.tsv --matches a.csv",
     "evaluate tiny --suite retrieval:kept --set pooling=mean",
     "data fetch STS12",
     f"run simcse --backbone pickled --dry-run {ON}",
