@@ -148,16 +148,12 @@ def test_methods_of_plugin_files_are_among_the_methods(tmp_path: Path) -> None:
     ]
     found = [Run(one, tmp_path / "runs" / one.run_id) for one in records]
     plain = with_descriptions(build_board(found, version="v1", title="Made"))
-    rows = {
-        row[0].main: [cell.main for cell in row[1:]] for row in pages.methods_grid(plain).rows
-    }
+    rows = {row[0].main: [cell.main for cell in row[1:]] for row in pages.methods_grid(plain).rows}
     assert rows["my-loss"] == ["a method of mine.py", ""] and rows["of-nobody"] == ["", ""]
     assert set(rows) == {"SimCSE", "my-loss", "of-nobody"} and rows["SimCSE"][1]
     assert ">my-loss</a>" in pages.render_board(plain).split('id="methods"')[1]
     asked = with_descriptions(plain, [file])
-    rows = {
-        row[0].main: [cell.main for cell in row[1:]] for row in pages.methods_grid(asked).rows
-    }
+    rows = {row[0].main: [cell.main for cell in row[1:]] for row in pages.methods_grid(asked).rows}
     assert rows["my-loss"] == ["contrastive, with a loss of ours", "Ours, 2026"]
     other = tmp_path / "other.py"
     other.write_text(OWN_METHOD)
