@@ -50,16 +50,16 @@ def read_line_records(
     """
     lines = read_lines(path, seen)
     if kind == ".txt":
-        return ((i, {"text": line}) for i, line in _whole_lines(where, lines))
+        return ((i, {"text": line}) for i, line in whole_lines(where, lines))
     if kind == ".csv":
         return _with_header(where, _csv(where, lines))
     if kind == ".tsv":  # nothing is quoted, a double quote is a character like any other
-        cells = ((i, line.split("\t")) for i, line in _whole_lines(where, lines))
+        cells = ((i, line.split("\t")) for i, line in whole_lines(where, lines))
         return _with_header(where, cells)
     return _json(where, lines)
 
 
-def _whole_lines(where: str, lines: Iterator[str]) -> Iterator[tuple[int, str]]:
+def whole_lines(where: str, lines: Iterator[str]) -> Iterator[tuple[int, str]]:
     """Yield numbered lines without the CR of a CR LF.
 
     Raises CorpusError for a line with another CR: it is several lines of somebody.

@@ -6,13 +6,14 @@ first, second, ratings = table.texts(0), table.texts(1), table.numbers(2)
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from bench.base.errors import DataDamaged
+from bench.base.hashes import file_sha256
+from bench.data.reading.lines import read_lines, whole_lines
 from bench.data.sets import DataFolder, single_spaced
 
 
@@ -57,29 +58,14 @@ class TextTable:
 def read_table(data: DataFolder, name: str, columns: int) -> TextTable:
     """Read a UTF-8 file of the data folder with cells separated by tabs.
 
-    Only LF and CR LF end a line (U+2028 and others are white space of a text), a byte order mark is
-    dropped, and a line end after the last row makes no row. The words of a cell have one space
-    between, as in the sets of this package. Raises DataMissing, and DataDamaged for text that is
-    not UTF-8, a carriage return alone, a file without rows, and a row with more or fewer cells,
-    naming its line.
+    Lines end as in all files of a user (``bench.data.reading``). The words of a cell have one
+    space between, as in the sets of this package. Raises DataMissing, CorpusError for text that
+    cannot be read, and DataDamaged for a file without rows, and for a row with more or fewer
+    cells, naming its line.
     """
-    content = data.file(name).read_bytes()
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        bad = content.count(b"\n", 0, error.start) + 1
-        raise DataDamaged(f"{name}: line {bad} is not UTF-8", "iconv converts text") from None
-    if not text:
-        raise DataDamaged(f"{name} is empty", f"expected rows of {columns} cells")
+    path = data.file(name)
     rows = []
-    for number, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
-        line = line.removesuffix("\r")
-        if "\r" in line:
-            raise DataDamaged(
-                f"{name}: line {number} has a carriage return (CR) in it",
-                r"only LF and CR LF end a line; to make both of CR alone: perl -pe "
-                r"'s/\r\n?/\n/g' OLD > NEW",
-            )
+    for number, line in whole_lines(name, read_lines(path)):
         cells = [single_spaced(cell) for cell in line.split("\t")]
         if len(cells) != columns:
             raise DataDamaged(
@@ -88,4 +74,6 @@ def read_table(data: DataFolder, name: str, columns: int) -> TextTable:
                 "an empty cell needs its tab, and a blank line is no row",
             )
         rows.append(cells)
-    return TextTable(name, rows, hashlib.sha256(content).hexdigest())
+    if not rows:
+        raise DataDamaged(f"{name} is empty", f"expected rows of {columns} cells")
+    return TextTable(name, rows, file_sha256(path))
