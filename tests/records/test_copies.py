@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from commands import bench as command
 from commands import error_line
@@ -82,23 +81,12 @@ def change_steps(other: Path) -> None:
     store.write(replace(made, training=replace(made.training, steps=7)))
 
 
-def change_predictions(other: Path) -> None:
-    file = next(other.glob("predictions/*.npz"))
-    arrays = dict(np.load(file))
-    np.savez_compressed(file, **arrays | {"prediction": arrays["prediction"][::-1]})
-
-
-DIFFERENT = {
-    "whose scores differ": change_score,
-    "whose records differ": change_steps,
-    "whose predictions of .* differ": change_predictions,
-}
-
-
-@pytest.mark.parametrize("why", DIFFERENT)
-def test_two_runs_of_one_id_are_refused_with_both_folders(why: str, run: Path) -> None:
+@pytest.mark.parametrize("change", [change_score, change_steps])
+def test_two_runs_of_one_id_are_refused_with_both_folders(
+    change: Callable[[Path], None], run: Path
+) -> None:
     other = copy(run)
-    DIFFERENT[why](other)
+    change(other)
     for names in itertools.permutations((run, other)):
         line = error_line(command("compare", *names))
         assert f"two different runs have the id {run.name}" in line
@@ -111,7 +99,7 @@ def test_two_runs_of_one_id_are_refused_with_both_folders(why: str, run: Path) -
             lambda given=names: bench.compare_runs([bench.load_runs(one.parent) for one in given]),
         )
         for call in calls:
-            with pytest.raises(BenchError, match=why) as refused:
+            with pytest.raises(BenchError, match="two different runs") as refused:
                 call()
             assert str(run) in str(refused.value)
             assert str(other) in str(refused.value)
