@@ -141,8 +141,7 @@ def _refuse_files(sentences: Sequence[str]) -> None:
             return
     raise BenchError(
         f"{WHERE}: a list holds sentences, and these are names of files: {list_names(sentences)}",
-        f"corpus={','.join(sentences[:3])!r} trains on the files together, Paths in the list do so "
-        "too",
+        f"corpus=[Path({sentences[0]!r})] trains on the file, further Paths on several together",
     )
 
 

@@ -69,7 +69,7 @@ def train(
         backbone: A hub name, a folder, "builtin", or several. None: the recipe file's, else
             "builtin".
         corpus: A file (with the columns to read, "pairs.csv:question,answer"), several files
-            ("a.txt,b.txt", or a list of Paths), a name that recipes use, a list of sentences or of
+            (a list of Paths), a name that recipes use, a list of sentences or of
             pairs, columns as a dictionary, a datasets.Dataset, or a DataFrame. Anything but a file
             is written to the cache under the hash of its content. None: the recipe's.
         seeds: A number, several, or "1-5".

@@ -104,7 +104,7 @@ class RunConfig(Struct, frozen=True, kw_only=True):
             "Training text: a file, with the columns to read, or a folder of save_to_disk; a name "
             "that recipes use (builtin, wiki1m, nli, nli-labelled, stsb-train, syncse-partial, "
             "syncse-scratch, target); hub:OWNER/NAME:COLUMN; or sha256:HASH of a text that is "
-            "here. May be repeated, or A,B: trained on together.",
+            "here. May be repeated: trained on together.",
             metavar="FILE[:COLUMN,COLUMN]",
             default="the recipe's",
         ),

@@ -24,7 +24,7 @@ from bench.data.corpora.naming import (
     CorpusName,
     name_columns,
     parse_columns,
-    split_corpora,
+    parse_corpus,
 )
 from bench.data.fetching import silent, site
 from bench.data.reading.naming import BY_HASH, path_exists
@@ -94,9 +94,8 @@ def open_corpus(
         return _open_source(str(text), (), False, data, scored)
     texts = [text] if isinstance(text, str) else text
     parts = []
-    for typed in texts:
-        for name in split_corpora(typed):
-            parts.append(_open_source(name.source, name.columns, True, data, scored))
+    for name in map(parse_corpus, texts):
+        parts.append(_open_source(name.source, name.columns, True, data, scored))
     if len(parts) == 1:
         return parts[0]
     if not any(isinstance(part, AbsentCorpus) for part in parts):

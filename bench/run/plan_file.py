@@ -15,7 +15,7 @@ from typing import Any
 
 from bench.base.paths import recorded_path, recorded_word
 from bench.base.text import one_value, with_variant
-from bench.data.corpora.naming import HUB, split_corpora
+from bench.data.corpora.naming import HUB, parse_corpus
 from bench.method.config import RunConfig
 from bench.method.recipe import Value
 from bench.records.names import OWN_DATA, PLAN
@@ -129,9 +129,9 @@ def _corpus(run: PlannedRun, config: RunConfig) -> tuple[str, ...] | None:
     texts: Sequence[str] = config.corpus
     if isinstance(config.corpus, str):
         texts = [config.corpus]
-    typed = [name for text in texts for name in split_corpora(text)]
     found = []
-    for name, argument in zip(typed, corpus_arguments(run.corpus), strict=True):
+    for text, argument in zip(texts, corpus_arguments(run.corpus), strict=True):
+        name = parse_corpus(text)
         is_known = name.source in NAMES or name.source.startswith(HUB)
         found.append(name.text if is_known else argument)
     return tuple(found)

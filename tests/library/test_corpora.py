@@ -87,7 +87,7 @@ def test_a_list_of_files_is_not_trained_on(tmp_path: Path, monkeypatch: pytest.M
 
 def test_paths_in_a_list_are_several_files(tmp_path: Path) -> None:
     assert corpus_place([tmp_path / "a.txt", Path("b.txt")]) == (str(tmp_path / "a.txt"), "b.txt")
-    assert corpus_place("pairs.csv:question,b.txt") == "pairs.csv:question,b.txt"
+    assert corpus_place("pairs.csv:question,answer") == "pairs.csv:question,answer"
     with pytest.raises(BenchError, match="row 2 is 'b.txt'; row 1 is a Path"):
         corpus_place([tmp_path / "a.txt", "b.txt"])
 

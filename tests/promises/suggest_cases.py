@@ -81,7 +81,7 @@ CASES = (
     f"run whitening --set components=99 {TINY} {SHORT}",
     f"run whitening --corpus few.txt --backbone tiny --suite pairs.tsv {SHORT}",
     f"run simcse --setting unsupervised {TRIPLETS} {LAST}",
-    f"run simcse --corpus corpus.txt,triplets.csv --backbone tiny --suite pairs.tsv {LAST}",
+    f"run simcse --corpus corpus.txt --corpus triplets.csv --backbone tiny --suite pairs.tsv {LAST}",
     f"run simcse --corpus sha256:0000 --backbone tiny --suite pairs.tsv {LAST}",
     f"run simcse --suite a:b=pairs.tsv --backbone tiny --corpus corpus.txt {LAST}",
     f"run simcse --precision tf32 --device cpu {TINY} {LAST}",

@@ -1,19 +1,13 @@
-"""Which texts ``--corpus`` names:
-
-``SOURCE[:COLUMN,COLUMN]``, or several of these with commas between them.
-"""
+"""Which text and which of its columns ``--corpus`` names: ``SOURCE[:COLUMN,COLUMN]``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from bench.base.errors import CorpusError
 from bench.data.corpora.columns import EXPECTED, our_names, text_column_that_holds_numbers
-from bench.data.reading import SUFFIXES, format_of
-from bench.data.reading.naming import BY_HASH, path_exists, split_columns
-from bench.data.reading.saved import is_saved
+from bench.data.reading.naming import path_exists, split_columns
 
 HUB = "hub:"
 EXAMPLE = "--corpus notes.txt, --corpus pairs.csv:question,answer, or --corpus a.txt --corpus b.txt"
@@ -60,44 +54,20 @@ class CorpusName:
         return f"{self.source}:{','.join(self.columns)}"
 
 
-def split_corpora(text: str) -> list[CorpusName]:
-    """Split names at their commas. A part after a name with columns is another column, unless it is
-    clearly a file or another name.
-
-    "pairs.csv:a,b,notes.txt" -> pairs.csv with the columns a and b, and notes.txt. A path that
-    exists as it is written is never split. Raises CorpusError if a name or a column is empty.
-    """
-    pieces = text.split(",")
-    names: list[CorpusName] = []
-    at = 0
-    while at < len(pieces):
-        end = _end_of_path(pieces, at)
-        piece = ",".join(pieces[at:end])
-        if names and _has_columns(names[-1]) and not _is_source(piece):
-            before = names[-1]
-            if before.source.startswith(HUB):
-                names[-1] = CorpusName(f"{before.source},{piece}")
-            else:
-                names[-1] = CorpusName(before.source, (*before.columns, piece.strip()))
-        else:
-            names.append(parse_corpus(piece if path_exists(piece) else piece.strip()))
-        at = end
-    for name in names:
-        if not name.source:
-            raise CorpusError(f"--corpus {text}: a name is missing at a comma", EXAMPLE)
-        if not all(name.columns):
-            raise CorpusError(f"--corpus {text}: a column without a name", EXAMPLE)
-    return names
-
-
 def parse_corpus(text: str) -> CorpusName:
     """Split ``SOURCE[:COLUMN,COLUMN]`` at the first colon that is not part of the path.
 
-    A path that exists as it is written is whole.
+    A path that exists as it is written is whole, and so is a name of the hub. Raises CorpusError if
+    the source or a column is empty.
     """
     if text.startswith(HUB) or path_exists(text):
         return CorpusName(text)
-    return CorpusName(*split_columns(text))
+    name = CorpusName(*split_columns(text))
+    if not name.source:
+        raise CorpusError(f"--corpus {text}: a name is missing", EXAMPLE)
+    if not all(name.columns):
+        raise CorpusError(f"--corpus {text}: a column without a name", EXAMPLE)
+    return name
 
 
 def parse_columns(columns: Sequence[str], where: str) -> ChosenColumns:
@@ -142,29 +112,3 @@ def name_columns(columns: Sequence[str]) -> tuple[str, ...] | None:
             return ours
     by_order = {1: ("sentence",), 2: ("sent0", "sent1"), 3: ("sent0", "sent1", "hard_neg")}
     return by_order.get(len(columns))
-
-
-def _end_of_path(pieces: Sequence[str], at: int) -> int:
-    """Return how far the path that begins at ``pieces[at]`` goes: commas may be part of a path that
-    exists."""
-    for end in range(len(pieces), at + 1, -1):
-        if path_exists(",".join(pieces[at:end])):
-            return end
-    return at + 1
-
-
-def _has_columns(name: CorpusName) -> bool:
-    if name.source.startswith(HUB):
-        return ":" in name.source.removeprefix(HUB)
-    return bool(name.columns)
-
-
-def _is_source(piece: str) -> bool:
-    """Say if a part after a column is clearly no column: a file by its suffix, a saved folder, a
-    name of the hub, or a hash.
-    """
-    piece = piece.strip()
-    if piece.startswith((HUB, BY_HASH)):
-        return True
-    source = parse_corpus(piece).source
-    return format_of(source) in SUFFIXES or is_saved(Path(source).expanduser())

@@ -7,27 +7,28 @@ from pathlib import Path
 import pytest
 
 from bench.base.errors import CorpusError
-from bench.data.corpora.naming import name_columns, parse_columns, split_corpora
+from bench.data.corpora.naming import name_columns, parse_columns, parse_corpus
 
 HASH = "sha256:" + "0a" * 32
 
 
-def named(text: str) -> list[tuple[str, tuple[str, ...]]]:
-    return [(name.source, name.columns) for name in split_corpora(text)]
+def named(text: str) -> tuple[str, tuple[str, ...]]:
+    name = parse_corpus(text)
+    return name.source, name.columns
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("p.csv:q,a,n.txt", [("p.csv", ("q", "a")), ("n.txt", ())]),
-        ("p.csv.gz:q,r.jsonl.xz:a", [("p.csv.gz", ("q",)), ("r.jsonl.xz", ("a",))]),
-        ("nli:sent0,builtin", [("nli", ("sent0", "builtin"))]),
-        (r"a.txt,C:\b.csv:q", [("a.txt", ()), (r"C:\b.csv", ("q",))]),
-        ("hub:o/n:a,n.txt", [("hub:o/n:a", ()), ("n.txt", ())]),
-        (f"{HASH}:q=sent0,a=sent1,{HASH}", [(HASH, ("q=sent0", "a=sent1")), (HASH, ())]),
+        ("p.csv:q, a", ("p.csv", ("q", "a"))),
+        ("n.txt", ("n.txt", ())),
+        (r"C:\b.csv:q", (r"C:\b.csv", ("q",))),
+        ("hub:o/n:a,b", ("hub:o/n:a,b", ())),
+        (f"{HASH}:q=sent0,a=sent1", (HASH, ("q=sent0", "a=sent1"))),
+        (HASH, (HASH, ())),
     ],
 )
-def test_a_name_is_taken_apart(text: str, expected: list[tuple[str, tuple[str, ...]]]) -> None:
+def test_a_name_is_taken_apart(text: str, expected: tuple[str, tuple[str, ...]]) -> None:
     assert named(text) == expected
 
 
@@ -35,17 +36,16 @@ def test_an_existing_path_with_a_colon_is_one_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("a,b.txt", "at 10:30.csv", "c.txt"):
+    for name in ("a,b.txt", "at 10:30.csv"):
         Path(name).write_text("x\n", encoding="utf-8")
-    assert named("a,b.txt") == [("a,b.txt", ())]
-    assert named("at 10:30.csv:q,a,c.txt") == [("at 10:30.csv", ("q", "a")), ("c.txt", ())]
-    assert named("c.txt,a,b.txt") == [("c.txt", ()), ("a,b.txt", ())]
+    assert named("a,b.txt") == ("a,b.txt", ())
+    assert named("at 10:30.csv:q,a") == ("at 10:30.csv", ("q", "a"))
 
 
-@pytest.mark.parametrize("text", [",", "p.csv:", "p.csv:q,"])
+@pytest.mark.parametrize("text", ["", ":q", "p.csv:", "p.csv:q,"])
 def test_an_empty_name_is_refused(text: str) -> None:
-    with pytest.raises(CorpusError, match="missing at a comma|without a name") as caught:
-        split_corpora(text)
+    with pytest.raises(CorpusError, match="a name is missing|without a name") as caught:
+        parse_corpus(text)
     assert "--corpus" in (caught.value.hint or "")
 
 
