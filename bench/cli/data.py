@@ -1,4 +1,4 @@
-"""``bench data list|fetch|check|overlap``: evaluation data and corpora."""
+"""``bench data list|fetch|check``: evaluation data and corpora."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from bench.base.grid import GridColumn, grid
 from bench.base.printing import print_grid
 from bench.base.terminal import warn
 from bench.base.text import format_bytes, plural
-from bench.cli.data_overlap import overlap
 from bench.cli.errors import show_error
 from bench.cli.options import (
     data_option,
@@ -306,6 +305,3 @@ def _set_object(wanted: DataSet, state: State) -> dict[str, Any]:
             for file in wanted.files
         ],
     }
-
-
-data.add_command(overlap)

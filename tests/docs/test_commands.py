@@ -37,10 +37,7 @@ WHY = {  # docs/verified.md has the same reasons for the reader
         "tests/project/test_release.py, tests/compare/statistics"
     ),
     r"^git ": "another repository, or a tag",
-    r"^bench data (fetch|overlap)": (
-        "a network, or data; stand-ins in "
-        "tests/cli/test_data_fetch.py, tests/cli/test_data_overlap.py"
-    ),
+    r"^bench data fetch": "a network; stand-ins in tests/cli/test_data_fetch.py",
     r"--plugin|(my_\w+|dcl|odd|pairs|mails)\.py": (
         "files that a page shows; tests/docs/test_add_a_method.py, tests/docs/test_add_a_suite.py"
     ),
