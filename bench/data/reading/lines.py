@@ -130,11 +130,7 @@ def _check_separator(where: str, header: list[str]) -> None:
 def _json(where: str, lines: Iterator[str]) -> Iterator[tuple[int, Record]]:
     for number, line in enumerate(lines, start=1):
         try:
-            record = json.loads(line, object_pairs_hook=_without_twins)
-        except _Twins as twins:
-            raise CorpusError(
-                f"{where}: line {number} has the key '{twins}' twice", "rename or drop one of them"
-            ) from None
+            record = json.loads(line)
         except (ValueError, RecursionError):
             record = None
         if not isinstance(record, dict) and "\r" in line.strip("\r"):
@@ -150,18 +146,6 @@ def _json(where: str, lines: Iterator[str]) -> Iterator[tuple[int, Record]]:
                 "surrogate pair)"
             )
         yield number, record
-
-
-class _Twins(Exception):
-    """A key that an object has twice; Python's reader would keep the last."""
-
-
-def _without_twins(pairs: list[tuple[str, Any]]) -> Record:
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise _Twins(next(name for name in names if names.count(name) > 1)[:30])
-    return record
 
 
 def is_text(record: Record) -> bool:

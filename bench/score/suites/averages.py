@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from bench.base.errors import BenchError
 from bench.records.record import AVERAGE
-from bench.score.suites.parts import average_name, averaged_tasks
+from bench.score.suites.parts import SuiteOfParts, averaged_tasks
 from bench.score.suites.registry import suite
 from bench.score.suites.task import TaskResult
 
@@ -32,9 +32,12 @@ def name_average(suite_name: str, protocol: str) -> str:
     "" if the suite has one average, which its page describes, or is not here.
     """
     try:
-        return average_name(suite(suite_name), protocol)
+        found = suite(suite_name)
     except BenchError:
         return ""
+    if isinstance(found, SuiteOfParts) and protocol in found.parts:
+        return found.parts[protocol].holds
+    return ""
 
 
 def average(scores: Iterable[AnyScore]) -> AnyScore | None:

@@ -40,13 +40,3 @@ def averaged_tasks(suite: Suite, protocol: str) -> tuple[str, ...]:
         part = suite.parts.get(protocol)
         return part.tasks if part else ()
     return suite.average or ()
-
-
-def average_name(suite: Suite, protocol: str) -> str:
-    """Return in words the tasks that a suite's average under a protocol is a mean of.
-
-    "" if the suite has one average, which its page describes.
-    """
-    if isinstance(suite, SuiteOfParts) and protocol in suite.parts:
-        return suite.parts[protocol].holds
-    return ""

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from msgspec import Struct
 
-from bench.base.errors import DataDamaged, PluginFailed, UnknownName
+from bench.base.errors import PluginFailed, UnknownName
 from bench.base.hashes import values_sha256
 from bench.base.user_code import place_of_code, plugin_code
 from bench.data.sets import DataFolder
@@ -162,12 +162,6 @@ class Task:
         if not isinstance(loaded, LoadedTask):
             where, returned = place_of_code(self.read), type(loaded).__name__
             raise PluginFailed(f"{where}: it returned {returned}, expected a LoadedTask")
-        first = next(iter(loaded.sentences), "")
-        if isinstance(first, str) and first.startswith("\ufeff"):
-            raise DataDamaged(
-                f"{self.name}: the first text begins with a byte order mark, which is no text",
-                "read the file with bench.data.sets.tables.read_table, or decode it as utf-8-sig",
-            )
         return loaded
 
 

@@ -25,12 +25,13 @@ from bench.score.metrics.clustering import (
 
 def test_the_papers_own_code_gives_the_same(reference_b):
     for case in reference_b["clustering_accuracy"]:
-        assert matched_accuracy(case["y_pred"], case["y_true"]) == pytest.approx(
+        assert matched_accuracy(confusion(case["y_pred"], case["y_true"])) == pytest.approx(
             100 * case["accuracy"], abs=1e-10
         )
         wrong = [case[key] for key in ("purity_wrong", "no_matching_wrong") if key in case]
         assert all(
-            abs(matched_accuracy(case["y_pred"], case["y_true"]) / 100 - one) > 0.1 for one in wrong
+            abs(matched_accuracy(confusion(case["y_pred"], case["y_true"])) / 100 - one) > 0.1
+            for one in wrong
         )
     table = reference_b["clustering_accuracy"][0]
     assert confusion(table["y_pred"], table["y_true"]).T.tolist() == table["confusion_true_by_pred"]
@@ -43,10 +44,16 @@ items = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, ma
 def test_every_matching_tried(pairs, names):
     predicted, gold = (np.array(side) for side in zip(*pairs, strict=True))
     best = max(sum(m[p] == g for p, g in pairs) for m in itertools.permutations(range(5)))
-    assert matched_accuracy(predicted, gold) == pytest.approx(100 * best / len(pairs), abs=1e-9)
+    assert matched_accuracy(confusion(predicted, gold)) == pytest.approx(
+        100 * best / len(pairs), abs=1e-9
+    )
     renamed = np.array(names)[predicted]  # names are arbitrary, and need not be near each other
-    assert matched_accuracy(renamed, gold) == matched_accuracy(predicted, gold)
-    assert agreement(renamed, gold) == pytest.approx(agreement(predicted, gold), abs=1e-9)
+    assert matched_accuracy(confusion(renamed, gold)) == matched_accuracy(
+        confusion(predicted, gold)
+    )
+    assert agreement(confusion(renamed, gold)) == pytest.approx(
+        agreement(confusion(predicted, gold)), abs=1e-9
+    )
     assert (contingency_matrix(gold, predicted) == confusion(predicted, gold).T).all()
 
 
@@ -62,14 +69,18 @@ def as_scikit_learn(predicted, gold):
 @given(items)
 def test_agreement_is_scikit_learns(pairs):
     predicted, gold = (np.array(side) for side in zip(*pairs, strict=True))
-    assert agreement(predicted, gold) == pytest.approx(as_scikit_learn(predicted, gold), abs=1e-8)
+    assert agreement(confusion(predicted, gold)) == pytest.approx(
+        as_scikit_learn(predicted, gold), abs=1e-8
+    )
 
 
 def test_agreement_of_many_unequal_clusters_is_scikit_learns():
     rng = np.random.default_rng(0)
     gold = rng.geometric(0.1, 3000)
     predicted = np.where(rng.random(3000) < 0.5, gold % 40, rng.integers(0, 40, 3000))
-    assert agreement(predicted, gold) == pytest.approx(as_scikit_learn(predicted, gold), abs=1e-8)
+    assert agreement(confusion(predicted, gold)) == pytest.approx(
+        as_scikit_learn(predicted, gold), abs=1e-8
+    )
 
 
 def test_summary_is_over_columns():
@@ -84,6 +95,6 @@ def test_summary_is_over_columns():
 def test_undefined_is_an_error():
     for predicted, gold in (([], []), ([1, 2], [1]), ([[1], [2]], [[1], [2]])):
         with pytest.raises(ValueError, match="expected"):
-            matched_accuracy(predicted, gold)
+            confusion(predicted, gold)
     with pytest.raises(ValueError, match="one column"):
         summarise_clusterings([1, 2], [1, 2])
