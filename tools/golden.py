@@ -69,7 +69,6 @@ SUITES = (
     "sts-multi",
     "cxc",
     "transfer",
-    "transfer-quick",
     "fewshot",
     "clustering",
     "geometry",

@@ -18,8 +18,7 @@ from bench.score.suites.clustering import LoadedTexts
 from bench.score.suites.fewshot import LoadedFewShot
 from bench.score.suites.geometry import LoadedGeometry
 from bench.score.suites.sts import LoadedPairs
-from bench.score.suites.transfer import Classify, LoadedTransfer, classify
-from bench.score.suites.transfer_quick import classify_quickly
+from bench.score.suites.transfer import LoadedTransfer
 
 
 def words_in(sentences: Sequence[str], width: int = 64) -> np.ndarray:
@@ -82,8 +81,8 @@ def labelled(
     )
 
 
-def probed(texts: LabelledTexts, how: Classify = classify) -> LoadedTransfer:
-    return LoadedTransfer(suite("transfer").task(texts.name), texts, how)
+def probed(texts: LabelledTexts) -> LoadedTransfer:
+    return LoadedTransfer(suite("transfer").task(texts.name), texts)
 
 
 def fewshot(texts: LabelledTexts) -> LoadedFewShot:
@@ -99,6 +98,5 @@ def every_suite() -> dict[str, Any]:
         "Tweet": clustering(["a", "b", "c", "d"], [1, 1, 5, 5]),
         "CxC-STS": captions(),
         "CR": probed(labelled({"test": 40})),
-        "CR, quick": probed(labelled({"test": 40}), classify_quickly),
         "CR-16": fewshot(labelled({"test": 60})),
     }

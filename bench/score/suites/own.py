@@ -39,7 +39,6 @@ from bench.data.own.naming import (
 )
 from bench.data.own.retrieval import read_retrieval
 from bench.data.sets import DataFolder
-from bench.data.sets.transfer import LabelledTexts
 from bench.records.names import text_of, with_text
 from bench.score.metrics.metric import (
     ACCURACY,
@@ -71,7 +70,7 @@ from bench.score.suites.task import (
     TaskScore,
     Vectors,
 )
-from bench.score.suites.transfer import LoadedTransfer, classify
+from bench.score.suites.transfer import LoadedTransfer
 
 NAME = "own"
 SHOWN = 60  # letters of a text in a note
@@ -148,10 +147,6 @@ class Protocol:
     suffix: str = ""
 
 
-def _load_labelled(task: Task, texts: LabelledTexts) -> LoadedTask:
-    return LoadedTransfer(task, texts, classify)
-
-
 # Kind of file -> its protocol.
 PROTOCOLS = {
     PAIRS: Protocol(
@@ -167,7 +162,7 @@ PROTOCOLS = {
         metric=ACCURACY,
         rescore=score_classes,
         read=read_labelled,
-        load=_load_labelled,
+        load=LoadedTransfer,
         needs=("prediction", "gold", "subset", "fold"),
     ),
     CLUSTERING: Protocol(

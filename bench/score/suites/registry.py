@@ -30,7 +30,6 @@ BUILT_IN = {
     "sts-multi": "bench.score.suites.sts_multi:SUITE",
     "cxc": "bench.score.suites.cxc:SUITE",
     "transfer": "bench.score.suites.transfer:SUITE",
-    "transfer-quick": "bench.score.suites.transfer_quick:SUITE",
     "fewshot": "bench.score.suites.fewshot:SUITE",
     "clustering": "bench.score.suites.clustering:SUITE",
     "geometry": "bench.score.suites.geometry:SUITE",
@@ -41,9 +40,8 @@ BUILT_IN = {
 # The entry points that installed packages register suites with: name of the suite -> the object.
 GROUP = "bench.suites"
 ALL, OWN = "all", "own"
-# a small sample, other languages, a second protocol for the same sets, and tasks that have to be
-# named one by one
-NOT_IN_ALL = ("check", "sts-multi", "transfer-quick", "mteb", OWN)
+# a small sample, other languages, and tasks that have to be named one by one
+NOT_IN_ALL = ("check", "sts-multi", "mteb", OWN)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ MPQA (SimCSE does so too; SentEval's own examples put a full stop there).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -32,7 +31,6 @@ PARAPHRASES = "MRPC"  # papers also print F1 of this set
 # For the test items in the data's order: predicted class, fold of the test; and the record's
 # detail.
 Classified = tuple[np.ndarray, np.ndarray, dict[str, Any]]
-Classify = Callable[[LabelledTexts, np.ndarray, str], Classified]
 
 
 def classify(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Classified:
@@ -56,11 +54,10 @@ def classify(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Classified:
 
 @dataclass(frozen=True)
 class LoadedTransfer(LoadedTask):
-    """A labelled set and the classifier that scores it."""
+    """A labelled set, which a classifier scores."""
 
     task: Task
     data: LabelledTexts
-    classify: Classify
     # the device that classifiers are fitted on
     device: str = "cpu"
 
@@ -83,7 +80,7 @@ class LoadedTransfer(LoadedTask):
         """Score the task. Raises RunFailed if vectors cannot be scored or a classifier diverges."""
         with scoring(self.task.name, "are the vectors of a reasonable size?"):
             x_ND = features(self.data, vectors, self.task.name)
-            predicted, fold, detail = self.classify(self.data, x_ND, self.device)
+            predicted, fold, detail = classify(self.data, x_ND, self.device)
         return self.result(
             {
                 "prediction": predicted,
@@ -145,21 +142,20 @@ def score_paraphrases(predictions: Arrays, task: str) -> TaskScore:
     return TaskScore(score.value, score.n, detail={"f1": f1})
 
 
-def transfer_task(set_name: str, name: str, suite: str, protocol: str, classify: Classify) -> Task:
-    """Make the task of one transfer set under one protocol."""
+def _read(task: Task, data: DataFolder) -> LoadedTransfer:
+    return LoadedTransfer(task, read_transfer(data, task.name))
 
-    def read(task: Task, data: DataFolder) -> LoadedTransfer:
-        return LoadedTransfer(task, read_transfer(data, set_name), classify)
 
+def _task(name: str) -> Task:
     return Task(
-        suite=suite,
+        suite="transfer",
         name=name,
-        protocol=protocol,
+        protocol=PROTOCOL,
         metric=ACCURACY,
-        n=data_set(set_name).items["test"],
-        data=(set_name,),
-        read=read,
-        rescore=score_paraphrases if set_name == PARAPHRASES else score_folds,
+        n=data_set(name).items["test"],
+        data=(name,),
+        read=_read,
+        rescore=score_paraphrases if name == PARAPHRASES else score_folds,
     )
 
 
@@ -170,7 +166,7 @@ SUITE = Suite(
         "Can a linear classifier read sentiment, topic or paraphrase from frozen vectors? "
         "SentEval's seven tasks."
     ),
-    tasks=tuple(transfer_task(name, name, "transfer", PROTOCOL, classify) for name in SETS),
+    tasks=tuple(_task(name) for name in SETS),
     average=AVERAGED,
     docs="suites.md#transfer",
     extra_detail=("classes", "dev", "fits", "folds"),

@@ -9,7 +9,6 @@ from stand_in import labelled, probed, words_in
 
 from bench.score.metrics.probe import Split, holdout, inner_kfold
 from bench.score.metrics.probe_batched import fit_batched
-from bench.score.suites.transfer_quick import INVERSE_PENALTY, classify_quickly
 
 
 def bag_of_hashes(sentences):
@@ -43,18 +42,3 @@ def test_a_dev_split_agrees_with_the_plain_loop():
     want = holdout(x, texts.labels, split, 2, fit_sequential)
     assert result.predictions["prediction"].tolist() == want.predicted.tolist()
     assert (result.value, result.detail["dev"], result.detail["fits"]) == (want.test, want.dev, 4)
-
-
-def test_the_quick_protocol_is_scikit_learns_logistic_regression():
-    from sklearn.linear_model import LogisticRegression
-
-    texts = labelled({"train": 90, "test": 60}, name="TREC", classes=4)
-    result = probed(texts, classify_quickly).score(bag_of_hashes)
-    x = bag_of_hashes(texts.texts[0]).astype(float)
-    center, scale = x[:90].mean(0), np.where(x[:90].std(0) == 0, 1, x[:90].std(0))
-    model = LogisticRegression(C=INVERSE_PENALTY, max_iter=1000, tol=1e-8)
-    model.fit((x[:90] - center) / scale, texts.labels[:90])
-    wanted = model.predict((x[90:] - center) / scale)
-    assert (result.predictions["prediction"] == wanted).mean() > 0.98
-    nested = probed(labelled({"test": 200}), classify_quickly).score(bag_of_hashes)
-    assert np.bincount(nested.predictions["fold"]).tolist() == [40] * 5 and nested.value > 70
