@@ -78,10 +78,10 @@ def peer(x_ND: Any, gold: Any, classes: int, seeds: Sequence[int]) -> list[float
 
 
 def ours(x_ND: Any, gold: Any, classes: int, seeds: Sequence[int]) -> list[float]:
-    from bench.score.metrics.clustering import matched_accuracy
+    from bench.score.metrics.clustering import confusion, matched_accuracy
     from bench.score.metrics.kmeans import kmeans
 
-    return [matched_accuracy(one.labels_N, gold) for one in kmeans(x_ND, classes, seeds)]
+    return [matched_accuracy(confusion(one.labels_N, gold)) for one in kmeans(x_ND, classes, seeds)]
 
 
 def clocked(side: Callable[..., list[float]], *given: Any) -> tuple[list[float], float, float]:

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from bench.board.board import Board, build_board
 from bench.board.pages import board as pages
-from bench.board.pages import method_page, run_page
+from bench.board.pages import method_page
 from bench.board.publish.described import with_descriptions
 from bench.board.repeat import NOT_REPEATABLE
 from bench.records import Run, RunsFolder
@@ -86,15 +86,6 @@ def test_a_sentence_of_the_note_is_shown_at_the_rows_that_it_names(made: Board) 
     page = method_page.render_method(replace(made, note=note), "promcse")
     assert '<p class="note">promcse had 100 steps.</p>' in page
     assert "promcse had" not in method_page.render_method(replace(made, note=note), "simcse")
-
-
-def test_predictions_stored_elsewhere_are_linked_there(made: Board) -> None:
-    address = "https://example.org/v1.predictions.parquet"
-    there = replace(made, predictions=address)
-    for html in (run_page.render_run(there, made.runs[0]), pages.render_board(there)):
-        assert f'"{address}"' in html
-        assert '/predictions.parquet"' not in html.replace(address, "")
-        assert ':"predictions.parquet"' not in html and '="predictions.parquet"' not in html
 
 
 def test_the_time_of_tuning_is_a_column_of_its_own_and_a_commit_is_no_version(
