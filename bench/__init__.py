@@ -40,7 +40,6 @@ __all__ = [
     "load_run",
     "load_runs",
     "publish_runs",
-    "search_recipes",
     "train",
     "verify_runs",
 ]

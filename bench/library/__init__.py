@@ -13,7 +13,6 @@ from bench.library.evaluation import evaluate
 from bench.library.exports import export_run
 from bench.library.publication import publish_runs
 from bench.library.results import Result, Results, Tables
-from bench.library.searching import SearchResult, search_recipes
 from bench.library.stored import frame, load_runs
 from bench.library.training import train
 from bench.library.verification import Reports, verify_runs
@@ -23,7 +22,6 @@ __all__ = [
     "Reports",
     "Result",
     "Results",
-    "SearchResult",
     "Tables",
     "compare_runs",
     "evaluate",
@@ -32,7 +30,6 @@ __all__ = [
     "load_run",
     "load_runs",
     "publish_runs",
-    "search_recipes",
     "train",
     "verify_runs",
 ]

@@ -1,17 +1,16 @@
-"""Plots of score tables and of searches, on matplotlib's axes."""
+"""Plots of score tables on matplotlib's axes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, UnknownName
 from bench.board.figures.gains import FigureRows, draw_rows
-from bench.board.figures.sheet import ACCENT, QUIET, STYLE
+from bench.board.figures.sheet import STYLE
 from bench.compare.statistics.table import BETTER, WORSE, Cell, Row, Table
 from bench.compare.words.names import row_name, table_name
 from bench.library.libraries import import_pyplot
-from bench.records.searches import RECIPE, RUNNING, Trial, expected_best
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 WIDTH = 6.4
 ROW_HEIGHT = 0.3
 """Inches."""
-MOST_LINES = 9
-"""Methods of a search that are drawn."""
 
 
 def plot_tables(
@@ -48,47 +45,6 @@ def plot_tables(
         draw_rows(table_axes, table_points, _axis_label(table, task))
         table_axes.set_title(table_name(table), loc="left", fontsize="medium")
     return axes_of_tables
-
-
-def plot_trials(
-    trials: Mapping[str, Sequence[Trial]], select_on: str, axes: Axes | None = None
-) -> Axes:
-    """Draw, for each method of a search, the expected best dev score after n trials (Dodge et al.
-    2019), the highest in the accent colour.
-
-    At 0 is the score of the unchanged recipe. ``trials``: method -> its trials. Raises BenchError.
-    """
-    lines = _search_lines(trials)[:MOST_LINES]
-    if not lines:
-        raise BenchError("no method has two trials to draw", "more trials: trials=12")
-    if axes is None:
-        (axes,) = _new_axes([8])
-    end = max(max(line) for _, line in lines)
-    for i, (name, line) in reversed(list(enumerate(lines))):
-        colour, weight = (QUIET, "normal") if i else (ACCENT, "bold")
-        scores = list(line.values())
-        axes.plot(list(line), scores, "o-", color=colour, markersize=4, zorder=3)
-        axes.text(1.04 * end, scores[-1], name, size=10, weight=weight, va="center")
-    axes.margins(y=0.1)
-    axes.locator_params(nbins=5)
-    axes.set(xlabel="trials", title=f"expected best {select_on}")
-    return axes
-
-
-def _search_lines(trials: Mapping[str, Sequence[Trial]]) -> list[tuple[str, dict[int, float]]]:
-    """Return number of trials -> expected best score, of each method that has two trials, the
-    highest first."""
-    lines = []
-    for method, every in trials.items():
-        tried = [trial for trial in every if trial.number != RECIPE and trial.state != RUNNING]
-        curve = expected_best([trial.score for trial in tried])
-        line: dict[int, float] = {}
-        for trial in every:
-            if trial.number == RECIPE and trial.score is not None:
-                line[0] = trial.score
-        if len(curve) > 1:
-            lines.append((method, line | dict(enumerate(curve, 1))))
-    return sorted(lines, key=lambda line: -list(line[1].values())[-1])
 
 
 def _new_axes(rows: Sequence[int]) -> list[Axes]:

@@ -10,8 +10,6 @@ from bags import bag
 
 import bench
 from bench.base.errors import BenchError, UnknownName
-from bench.library.plots import plot_trials
-from bench.records.searches import FINISHED, Trial
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -60,18 +58,6 @@ def test_axes_of_the_user_are_drawn_on(results: Any) -> None:
     assert results[0].plot("captions", axes=mine) == [mine] and points(mine)
     with pytest.raises(UnknownName, match="unknown task 'caption'"):
         results[0].plot("caption")
-
-
-def test_a_search_has_a_line_for_each_method() -> None:
-    trials = [
-        Trial(method="simcse", number=i, values={}, state=FINISHED, dev=(score,))
-        for i, score in enumerate([70.0, 60.0, 80.0])
-    ]
-    axes = plot_trials({"simcse": trials}, "captions dev")
-    (line,) = axes.get_lines()
-    curve = [70.0, 70.0, 75.0]
-    assert list(line.get_ydata()) == curve, "the recipe, the mean of both, the better of two draws"
-    assert [text.get_text() for text in axes.texts] == ["simcse"]
 
 
 def test_without_matplotlib_the_error_says_how_to_install_it(

@@ -1,4 +1,4 @@
-"""``bench.verify_runs``, ``load_run`` and ``search_recipes`` do the same as the verbs."""
+"""``bench.verify_runs`` and ``load_run`` do the same as the verbs."""
 
 from __future__ import annotations
 
@@ -55,47 +55,3 @@ def test_a_loaded_run_encodes_a_list(trained: Any) -> None:
         bench.load_run(trained, device="cpu").encode(["a", 3])  # type: ignore[list-item]
     with pytest.raises(BenchError, match="run=3, of type int"):
         bench.load_run(3)  # type: ignore[arg-type]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("short_check")
-def test_a_search_finds_recipes_that_train_takes(
-    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
-    options: dict[str, Any] = {
-        "corpus": WORDS,
-        "suites": "check",
-        "device": "cpu",
-        "runs": tmp_path / "runs",
-        "progress": False,
-    }
-    found = bench.search_recipes(
-        "simcse",
-        tiny,
-        trials=2,
-        space={"temperature": [0.05, 0.5]},
-        max_steps=1,
-        batch_size=3,
-        eval_steps=1,
-        **options,
-    )
-    assert found.folder.parent == tmp_path / "runs" and found.search.study.seeds == (901,)
-    trials = found.search.trials["simcse"]
-    assert len(trials) == 3 and {one.values.get("temperature") for one in trials} <= {
-        None,
-        0.05,
-        0.5,
-    }
-    assert list(found.frame()["trial"]) == [0, 1, 2]
-    best = max(found.frame()["dev"])
-    assert f"{best:.2f}" in repr(found) and f"{best:.2f}" in found._repr_html_()
-    assert "max_steps = " in found.recipes["simcse"].read_text()
-    (run,) = bench.train(found.recipes["simcse"], **options)
-    assert run.record.recipe["max_steps"].value == 1
-    assert run.record.provenance.execution.search["name"] == found.search.name
-    with pytest.raises(UnknownName, match="unknown argument 'trial' of bench.search_recipes"):
-        bench.search_recipes("simcse", trial=2)
-    for wrong in ({"trials": 0}, {"sampler": "rand"}, {"space": ["temperature"]}):
-        with pytest.raises(BenchError):
-            bench.search_recipes("simcse", **wrong)

@@ -96,8 +96,6 @@ BAD_CALLS = {
     'bench.publish_runs(runs="kept", out="boards", baseline="nobody")': ["nobody", "simcse"],
     'bench.publish_runs(runs="kept", out="file")': ["file"],
     'bench.export_run("nobody", "new", runs="kept")': ["nobody", "kept"],
-    'bench.search_recipes("simsce", corpus="corpus.txt")': ["simsce", "simcse"],
-    'bench.search_recipes("simcse", corpus="corpus.txt", trials=0)': ["trials", "0"],
 }
 """Calls, and the words that the message must have."""
 

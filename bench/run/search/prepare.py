@@ -1,6 +1,4 @@
-"""A search from its options to the moment before the first trial, for ``bench search`` and
-``bench.search_recipes``.
-"""
+"""A search from its options to the moment before the first trial, for ``bench search``."""
 
 from __future__ import annotations
 

@@ -38,8 +38,6 @@ class TrialSettings:
     sampler: Sampler
     # the name of the search and of its folder; None: a hash of its options
     name: str | None = None
-    # the command that records name; "": this process's command line
-    command: str = ""
 
 
 @dataclass(frozen=True)
@@ -178,7 +176,7 @@ def define_study(
         suites=tuple(suites),
         fixed=tuple(fixed),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        command=settings.command or recorded_command(["bench", *sys.argv[1:]]),
+        command=recorded_command(["bench", *sys.argv[1:]]),
         methods=methods,
     )
     digest = hashlib.sha256(json.dumps(identity_of(study), sort_keys=True).encode()).hexdigest()
