@@ -31,7 +31,7 @@ OWN_TEST = {
     **{
         f"docs/reference/python.md:{i}": "one block goes on from the other: "
         "tests/docs/test_python_page.py"
-        for i in range(6)
+        for i in range(5)
     },
     "docs/add-a-suite.md:4": "it imports the file of the block before: "
     "tests/docs/test_add_a_suite.py",
