@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import click
 from rich.console import Console
@@ -13,7 +12,6 @@ from bench.base.collector import no_collection
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
 from bench.base.text import comma_list, list_names
-from bench.base.typed import Count
 from bench.board.pages.board import comparison
 from bench.board.publish.versions import main_budget_of
 from bench.cli.compare_output import (
@@ -25,7 +23,6 @@ from bench.cli.compare_output import (
 )
 from bench.cli.options import data_option, runs_option, say, suite_file_option
 from bench.cli.selection import name_files_by_protocol, select_runs, select_scores
-from bench.cli.typed_option import typed
 from bench.compare.forms.forms import format_tables
 from bench.compare.statistics.table import Table
 from bench.compare.tables import SAMPLE, make_tables
@@ -91,7 +88,7 @@ from bench.records.run import Run
 )
 @click.option(
     "--top",
-    type=typed(Count),
+    type=click.IntRange(1),
     default=10,
     show_default=True,
     help="With --items: how many per task.",
@@ -101,7 +98,7 @@ from bench.records.run import Run
 @click.option(
     "--format",
     "form",
-    type=typed(Literal["table", "md", "latex", "csv", "json", "html"]),
+    type=click.Choice(["table", "md", "latex", "csv", "json", "html"]),
     default="table",
     show_default=True,
     help="The form of the tables.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
@@ -23,7 +23,6 @@ from bench.cli.options import (
     print_findings,
     print_json,
 )
-from bench.cli.typed_option import typed
 from bench.cli.verbs import HelpfulGroup
 from bench.data.fetching import offline_now
 from bench.data.sets import (
@@ -100,7 +99,7 @@ def check_data(name: str | None, data: Path | None, as_json: bool) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="NAME|SUITE|all ...")
 @click.option(
     "--text",
-    type=typed(Literal["tokenised", "raw"]),
+    type=click.Choice(["tokenised", "raw"]),
     default="tokenised",
     show_default=True,
     help="Text form of the sets that have several; the papers scored the tokenised one.",

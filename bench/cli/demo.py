@@ -10,15 +10,14 @@ from pathlib import Path
 import click
 
 from bench.base.collector import no_collection
+from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
 from bench.base.terminal import warn
-from bench.base.typed import Count
 from bench.board.pages.board import comparison
 from bench.cli.compare_output import print_all_tables
 from bench.cli.options import plain_option, say, verbose_option
 from bench.cli.plan_facts import plan_sentence
 from bench.cli.run_output import execute_and_report
-from bench.cli.typed_option import Typed, typed
 from bench.compare.tables import make_tables
 from bench.data.corpora import open_corpus_file
 from bench.method.config import RunConfig
@@ -43,6 +42,13 @@ RECIPE_LINE = (
 NOTE = "A small sample of image captions: enough to see a method work, not a result. " + RECIPE_LINE
 
 
+def _read_seeds(context: click.Context, option: click.Parameter, text: str) -> tuple[int, ...]:
+    try:
+        return parse_seeds(text)
+    except ValueError as error:
+        raise BenchError(f"--seeds {text}: {error}", "bench demo --help") from None
+
+
 @click.command()
 @click.option(
     "--out",
@@ -53,14 +59,14 @@ NOTE = "A small sample of image captions: enough to see a method work, not a res
 )
 @click.option(
     "--seeds",
-    type=Typed(parse_seeds),
+    callback=_read_seeds,
     default="42-44",
     show_default=True,
     help="Seeds of the trained methods.",
 )
 @click.option(
     "--steps",
-    type=typed(Count),
+    type=click.IntRange(1),
     default=30,
     show_default=True,
     help="Training steps of each seed.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import click
 
@@ -21,7 +21,6 @@ from bench.cli.paper_lists import (
     show_remarks,
 )
 from bench.cli.paper_part import show_part, show_scores
-from bench.cli.typed_option import typed
 from bench.papers import ReferenceResult, find_paper, find_part, meaning, results
 from bench.papers.remarks import KINDS
 
@@ -46,7 +45,7 @@ CHECKPOINTS = "checkpoints"
 @click.option(
     "--format",
     "form",
-    type=typed(Literal["table", "md", "csv", "json"]),
+    type=click.Choice(["table", "md", "csv", "json"]),
     default="table",
     show_default=True,
     help="csv and json: a line per published value, with its source and remarks.",

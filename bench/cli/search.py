@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import click
 from msgspec import to_builtins
@@ -19,7 +19,6 @@ from bench.cli.run_options import (
     plan_of,
     shared_options,
 )
-from bench.cli.typed_option import typed
 from bench.method.config import HOW, WHAT
 from bench.records.searches import (
     RECIPE,
@@ -40,7 +39,7 @@ from bench.run.search.prepare import (
     spaces_of,
 )
 from bench.run.search.space import short_value
-from bench.run.search.study import Sampler, Trials, TrialSettings
+from bench.run.search.study import Sampler, TrialSettings
 from bench.run.search.trials import describe_values, run_trials, write_found
 from bench.run.session import Session
 
@@ -57,7 +56,7 @@ from bench.run.session import Session
 @grouped_option(
     WHAT,
     "--trials",
-    type=typed(Trials),
+    type=click.IntRange(1, 999),
     default=12,
     show_default=True,
     help="Trials per method, besides its unchanged recipe. The same command with more trials "
@@ -95,7 +94,7 @@ from bench.run.session import Session
 @grouped_option(
     HOW,
     "--sampler",
-    type=typed(Sampler),
+    type=click.Choice(get_args(Sampler)),
     default="random",
     show_default=True,
     help="How the values of a trial are chosen.",

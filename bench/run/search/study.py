@@ -9,10 +9,9 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
-from msgspec import Meta
 
 from bench.base.errors import BenchError, RunFailed, UnknownName
 from bench.base.paths import hidden_values, recorded_command, recorded_path
@@ -24,7 +23,6 @@ from bench.run.corpora import name_with_content
 from bench.run.planned import PlannedRun, with_fingerprint
 from bench.run.search.space import Dimension, space_of, with_searched_values
 
-Trials = Annotated[int, Meta(ge=1, le=999)]
 Sampler = Literal["random", "grid"]
 
 
@@ -33,7 +31,7 @@ class TrialSettings:
     """How many trials a search has, how it draws them, and its name."""
 
     # the number of trials of each method, besides its unchanged recipe
-    trials: Trials
+    trials: int
     # how values are drawn
     sampler: Sampler
     # the name of the search and of its folder; None: a hash of its options
