@@ -49,9 +49,6 @@ class ActNorm(nn.Module):
                 self.log_scale.copy_(-deviation_C.log() / SCALE)
         return (x_nC + self.shift) * (SCALE * self.log_scale).exp()
 
-    def inverse(self, y_nC: Tensor) -> Tensor:
-        return y_nC * (-SCALE * self.log_scale).exp() - self.shift
-
     def log_determinant(self) -> Tensor:
         return SCALE * self.log_scale.sum()
 
@@ -98,11 +95,6 @@ class Step(nn.Module):
         kept, moved = x_nC[:, : self.cut], x_nC[:, self.cut :]
         return torch.cat([kept, moved + self.net(kept, start)], dim=1)
 
-    def inverse(self, y_nC: Tensor) -> Tensor:
-        kept, moved = y_nC[:, : self.cut], y_nC[:, self.cut :]
-        x_nC = torch.cat([kept, moved - self.net(kept)], dim=1)
-        return self.norm.inverse(x_nC[:, self.order.argsort()])
-
 
 class Glow(nn.Module):
     """The whole flow: ``levels`` of ``depth`` steps each.
@@ -124,9 +116,9 @@ class Glow(nn.Module):
             raise ValueError(
                 f"{channels} channels cannot be halved {levels - 1} times and still be coupled"
             )
-        self.sizes = [channels // 2**level for level in range(levels)]
         self.levels = nn.ModuleList()
-        for size in self.sizes:
+        for level in range(levels):
+            size = channels // 2**level
             steps = [Step(size, width, fixed_order(size, permutation)) for _ in range(depth)]
             self.levels.append(nn.ModuleList(steps))
 
@@ -143,15 +135,6 @@ class Glow(nn.Module):
                 x_nH, off = x_nH.chunk(2, dim=1)
                 parts.append(off)
         return torch.cat([*parts, x_nH], dim=1)
-
-    def inverse(self, z_nH: Tensor) -> Tensor:
-        *parts, x = z_nH.split([size // 2 for size in self.sizes[:-1]] + self.sizes[-1:], dim=1)
-        for level in reversed(range(len(self.levels))):
-            if level < len(parts):
-                x = torch.cat([x, parts[level]], dim=1)
-            for step in reversed(self.levels[level]):  # type: ignore[call-overload]
-                x = step.inverse(x)
-        return x
 
     def log_determinant(self) -> Tensor:
         """Return log |det dz/dx|, one number, because it is the same for every x."""
