@@ -9,6 +9,7 @@ import json
 import os
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -214,6 +215,6 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["mteb/../../outside/STS16.json", "{outside}/STS16.json"])
 def test_a_result_file_of_mteb_outside_of_the_run_is_not_opened(tmp_path: Path, name: str) -> None:
     named = name.format(outside=tmp_path / "outside")
-    facts = {"suite": "mteb", "task": "STS16", "protocol": "mteb/1", "metric": "m"}
+    facts: Any = {"suite": "mteb", "task": "STS16", "protocol": "mteb/1", "metric": "m"}
     score = Score(**facts, value=1.0, n=1, detail={"results": [named]})
     assert foreign_files(score, tmp_path / "run") == []
