@@ -63,7 +63,7 @@ PROMPTED = [
     Case("promcse", values={"prompt": "hidden"}),
     Case("dcpcse"),
     Case("dcpcse", "unsupervised", "mlm", HEAD),
-    Case("dcpcse", values={"prompt": "hidden"} | HEAD, backbone="roberta"),
+    Case("dcpcse", values={"prompt": "hidden"} | HEAD),
 ]
 OWN_LAYERS = [
     Case("angle", "supervised"),
