@@ -7,7 +7,7 @@ from bench.backbones.dropout import own_dropout
 from bench.base.errors import BenchError
 from bench.data.corpora import Corpus
 from bench.method.checks import check_noise
-from bench.method.contract import FAITHFUL, Method, fitted
+from bench.method.contract import Method
 from bench.method.plugins import Plugin
 from bench.method.recipe import Recipe
 
@@ -40,12 +40,3 @@ def check_kind(corpus: Corpus, plugin: Plugin, setting: str, recipe: Recipe) -> 
             f"{corpus.name} has the columns {', '.join(corpus.columns)}",
             helps,
         )
-
-
-def ranks_matter(cls: type[Method], recipe: Recipe, ranks: int) -> bool:
-    """Return True if training on ``ranks`` processes gives another encoder than on one."""
-    from bench.method.torch_method import is_split
-
-    if ranks == 1 or fitted(cls) == "pass":
-        return False
-    return bool(recipe.get(FAITHFUL)) or not is_split(cls)

@@ -19,7 +19,7 @@ from bench.data.corpora import Corpus
 from bench.data.sets import DataFolder, DataSet, NotFetchedYet, data_sets
 from bench.method.checks import check_direction
 from bench.method.config import RunConfig
-from bench.method.contract import Method, fitted
+from bench.method.contract import FAITHFUL, Method, fitted
 from bench.method.encoder_recipe import check_four_bit_ranks, with_adapter_of_run
 from bench.method.encoder_values import BOTH_WAYS, check_encoder_values
 from bench.method.finished import reads_of
@@ -38,7 +38,7 @@ from bench.run.corpora import (
     open_corpus,
 )
 from bench.run.dev_sets import BUILT_IN_DEV, STSB_DEV, open_dev_task
-from bench.run.fit import check_dropout, check_kind, ranks_matter
+from bench.run.fit import check_dropout, check_kind
 from bench.run.languages import language_notes
 from bench.run.length import known_steps, length_notes, with_typed_length
 from bench.run.planned import NOT_TRAINED, PlannedRun, learns, with_fingerprint
@@ -293,7 +293,8 @@ class Planner:
             "dev": inputs.dev.sha256 if inputs.dev else None,
         }
         ranks = parse_target(self.config.on).ranks
-        if trained and ranks_matter(plugin.cls, recipe, ranks):
+        one_process = ranks == 1 or fitted(plugin.cls) == "pass"
+        if trained and recipe.get(FAITHFUL) and not one_process:
             facts["ranks"] = ranks
             notes.append(f"{plugin.name} trains differently on {ranks} processes than on one")
         corpus = inputs.corpus

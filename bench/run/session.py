@@ -28,7 +28,7 @@ from bench.run.plan import plan_configs
 from bench.run.plan_toml import Plan
 from bench.run.planned import PlannedRun
 from bench.run.progress import QuietReporter, RunReporter
-from bench.run.settle import check_chunks, settle_config
+from bench.run.settle import check_batches, settle_config
 from bench.run.target import Target, parse_target
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class Session:
     def _plan_runs(self) -> PreparedRuns:
         methods = known_methods(self.config.plugins)
         prepared = self.prepare(partial(plan_configs, self.plan.runs, methods))
-        check_chunks(prepared.runs, self.config.chunk)
+        check_batches(prepared.runs, self.config)
         return prepared
 
     def run_all(self, runs: Sequence[PlannedRun]) -> Iterator[RunEnd]:

@@ -106,10 +106,12 @@ def process_count(target: Target, device: str) -> int:
     return target.gpus or count
 
 
-def check_chunks(planned: Sequence[PlannedRun], chunk: int | None) -> None:
-    """Raise BenchError if a method that trains cannot split a batch."""
-    from bench.training.gradient import check_chunk
+def check_batches(planned: Sequence[PlannedRun], config: RunConfig) -> None:
+    """Raise BenchError if a method that trains cannot split a batch, and has to."""
+    from bench.training.gradient import check_split
 
+    if config.chunk is None and parse_target(config.on).ranks == 1:
+        return
     for run in planned:
-        if chunk is not None and run.corpus is not None and fitted(run.plugin.cls) != "pass":
-            check_chunk(run.plugin.cls)
+        if run.corpus is not None and fitted(run.plugin.cls) != "pass":
+            check_split(run.plugin.cls)

@@ -83,7 +83,7 @@ def backward(
 def in_chunks(method: TorchMethod, chunk: int | None) -> Iterator[None]:
     """Let the method compute its views in slices of ``chunk`` rows while this is open."""
     if chunk is not None:
-        check_chunk(method)
+        check_split(method)
     before, method._chunk = method._chunk, chunk
     try:
         yield
@@ -91,13 +91,13 @@ def in_chunks(method: TorchMethod, chunk: int | None) -> Iterator[None]:
         method._chunk = before
 
 
-def check_chunk(method: Method | type[Method]) -> None:
+def check_split(method: Method | type[Method]) -> None:
     """Raise BenchError for a method that needs its batch in one piece."""
     if not is_split(method):
         raise BenchError(
             f"{method.name} defines its loss as a whole, in forward(batch), "
-            "so its batches cannot be cut into chunks",
-            "omit --chunk, or define views(batch) and loss(views, batch) instead: "
+            "so its batches cannot be cut into chunks, or shared by several processes",
+            "omit --chunk and --on torchrun, or define views(batch) and loss(views, batch) instead: "
             "docs/add-a-method.md",
         )
 

@@ -23,7 +23,6 @@ from bench.method.torch_method import TorchMethod, is_split
 from bench.records.names import CHECKPOINT
 from bench.training.batches import batches
 from bench.training.memory import MEMORY_ERRORS, explain_out_of_memory, is_out_of_memory
-from bench.training.spread import check_spread
 from bench.training.states import resume, save_is_due, save_state
 from bench.training.trainer import Trainer
 
@@ -60,11 +59,7 @@ def run_loop(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> 
     check_choice(method.recipe, "schedule", ("linear", "constant"))
 
     # the initial weights, a new optimiser, all counts at 0
-    trainer = Trainer(method, corpus, context)
-    note = check_spread(method, trainer.ranks, len(corpus))
-    if note is not None:
-        context.reporter.note(note)
-    return train_to_end(trainer)
+    return train_to_end(Trainer(method, corpus, context))
 
 
 def train_to_end(trainer: Trainer) -> TrainReport:

@@ -16,12 +16,11 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from bench.base.errors import BenchError
 from bench.method import seed_for
 from bench.method.batch import Batch
 from bench.method.features import widened
 from bench.method.ranks import ALONE, Alone, Ranks
-from bench.method.torch_method import TorchMethod, is_split
+from bench.method.torch_method import TorchMethod
 
 
 def leaves_of(views: Sequence[Tensor], batch: Batch, ranks: Alone) -> tuple[Tensor, ...]:
@@ -97,33 +96,3 @@ def same_draws(method: TorchMethod, batch: Batch) -> Iterator[None]:
         if several:
             torch.manual_seed(seed_for(method.context.seed, "loss", batch.step))
         yield
-
-
-def check_spread(method: TorchMethod, ranks: Alone, rows: int) -> str | None:
-    """Return a note about a method that learns less from a batch spread over ranks, or None.
-
-    ``rows``: of the corpus.
-
-    Raises BenchError if the mean over the ranks would not be the mean over the batch: the loss is
-    not split into ``views`` and ``loss``, and the ranks would have different numbers of rows.
-    """
-    if ranks.count == 1 or is_split(method):
-        return None
-    size = method.recipe.batch_size
-    last = rows % size
-    if method.recipe.drop_last and rows >= size:
-        last = 0
-    said = f"the last one {rows % size or size}"
-    any_size = method.recipe.get("duplicates") == "drop" and not method.recipe.drop_last
-    if any_size:
-        said = "with duplicates=drop the last ones of any size"
-    if any_size or size % ranks.count or last % ranks.count:
-        raise BenchError(
-            f"{method.name} defines forward(batch) as a whole, and {ranks.count} ranks "
-            f"cannot share its batches evenly (batch_size {size}, {said})",
-            f"--set drop_last=true and a batch_size that {ranks.count} divides, or one process",
-        )
-    return (
-        f"{method.name} defines forward(batch) as a whole: "
-        f"a row meets only the {size // ranks.count} rows of its rank, not all {size}"
-    )

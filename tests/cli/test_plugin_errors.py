@@ -205,6 +205,7 @@ def test_a_method_that_cannot_be_cut_is_refused_before_anything_starts(
     file.write_text(WHOLE)
     arguments = [str(one) for one in command]
     arguments[arguments.index("simcse")] = "whole"
-    done = bench(*arguments, "--plugin", file, "--runs", runs, "--chunk", "4")
-    assert "whole defines its loss as a whole, in forward(batch)" in error_line(done)
-    assert "omit --chunk" in done.stderr and not runs.exists()
+    for option in ("--chunk 4", "--device cpu --on torchrun:2"):
+        done = bench(*arguments, "--plugin", file, "--runs", runs, *option.split())
+        assert "whole defines its loss as a whole, in forward(batch)" in error_line(done)
+        assert "omit --chunk" in done.stderr and not runs.exists()

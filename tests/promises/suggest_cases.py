@@ -207,7 +207,6 @@ NEEDS = {
         ("bench/run/local.py", "--chunk N holds fewer rows of a batch at once"),
     ),
     "a damaged search": (
-        ("bench/run/search/journal.py", "put back a copy of the file, or begin the"),
         ("bench/run/search/study.py", "--space KEY=A,B,C, or --space KEY=LOW..HIGH"),
         ("bench/run/search/worker.py", "--name NEW begins another one; {} in the folder"),
     ),
@@ -218,10 +217,9 @@ NEEDS = {
     ),
     "a training that goes wrong": (
         ("bench/training/distinct.py", "a smaller batch_size, --set drop_last=false, or"),
-        ("bench/training/gradient.py", "omit --chunk, or define views(batch) and"),
+        ("bench/training/gradient.py", "omit --chunk and --on torchrun, or define"),
         ("bench/training/loop.py", "--chunk {}: the same command with it goes on"),
         ("bench/training/memory.py", "free memory on the device, or --device cpu"),
-        ("bench/training/spread.py", "--set drop_last=true and a batch_size that {}"),
         ("bench/training/state_files.py", "free disk space, or another --runs"),
         ("bench/training/trainer.py", "look at these rows if it is the first step;"),
     ),
