@@ -23,7 +23,6 @@ from bench.method.recipe import Recipe
 from bench.method.recipe_checks import check_overrides, trains_nothing
 from bench.method.recipe_files import read_custom
 from bench.records.record import RunRecord
-from bench.run.languages import language_notes
 from bench.run.options import combinations_of
 from bench.run.planned import PlannedRun, learns
 from bench.run.planner import Planner
@@ -154,9 +153,6 @@ def plan_rescoring(
         task_data=scored.data,
         fingerprint=record.fingerprint,
         missing=scored.missing,
-        notes=(
-            *(note for known in scored.data for note in known.notes),
-            *language_notes(backbone, scored),
-        ),
+        notes=tuple(note for known in scored.data for note in known.notes),
         determines=record.provenance.determines or {},
     )

@@ -39,7 +39,6 @@ from bench.run.corpora import (
 )
 from bench.run.dev_sets import BUILT_IN_DEV, STSB_DEV, open_dev_task
 from bench.run.fit import check_dropout, check_kind
-from bench.run.languages import language_notes
 from bench.run.length import known_steps, length_notes, with_typed_length
 from bench.run.planned import NOT_TRAINED, PlannedRun, learns, with_fingerprint
 from bench.run.scored_tasks import ScoredTasks
@@ -103,7 +102,6 @@ class Planner:
         """
         cls = plugin.cls
         notes = [note for known in self.scored.data for note in known.notes]
-        notes += language_notes(backbone, self.scored)
         setting, entry = self._setting_and_entry(plugin, variant, backbone, notes)
         trained = learns(cls, setting)
         custom = self._custom_recipe(plugin, notes)

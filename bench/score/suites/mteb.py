@@ -111,17 +111,6 @@ class LoadedMteb(LoadedTask):
         return str(self.pristine.metadata.name)
 
     @property
-    def languages(self) -> tuple[str, ...]:
-        """ISO 639-3 codes of the scored subsets' languages."""
-        found: dict[str, None] = {}
-        for leaf in leaves(self.pristine):
-            scored = leaf.metadata.hf_subsets_to_langscripts
-            for subset in leaf.hf_subsets:
-                for language in scored.get(subset, ()):
-                    found[language.partition("-")[0]] = None
-        return tuple(found)
-
-    @property
     def folder(self) -> Path:
         """The folder of mteb's files, below the run's: a choice of subsets has one of its own."""
         name = self.task.name
