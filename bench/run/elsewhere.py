@@ -20,9 +20,8 @@ from bench.run.batch import JOBS_FOLDER, JobBatch
 from bench.run.jobs import new_batch, to_submit
 from bench.run.local import (
     cards_of,
-    check_memory,
     cores_each,
-    order_by_importance,
+    order_by_seed,
     process_limit,
     work_off,
 )
@@ -90,15 +89,13 @@ def run_locally(
     "cancelled".
 
     ``command``: what records say made the runs. ``say`` gets a line when a run ends. The first
-    SIGINT or SIGTERM stops the runs, and each saves its state. Raises BenchError if the runs do not
-    fit into memory together.
+    SIGINT or SIGTERM stops the runs, and each saves its state.
     """
     config = session.config
-    remaining = to_submit(order_by_importance(runs), session.store, config.fresh)
+    remaining = to_submit(order_by_seed(runs), session.store, config.fresh)
     finished = len(runs) - len(remaining)
     if not remaining:
         return Counter(finished=finished)
-    check_memory(remaining, config)
     cards = cards_of(config.device)
     count = min(process_limit(session.target, cards), len(remaining))
     target = session.target

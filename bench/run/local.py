@@ -20,19 +20,14 @@ from pathlib import Path
 from typing import IO
 
 from bench.base.errors import BenchError
-from bench.base.text import format_bytes, plural
-from bench.method.config import RunConfig
 from bench.run.batch import JobBatch
-from bench.run.memory import held_by, memory_of, usable_memory
 from bench.run.planned import PlannedRun
-from bench.run.target import Target, parse_target
+from bench.run.target import Target
 
 LOOK_EVERY = 0.2
 """Seconds between two looks at the processes and at the signals to this one."""
 ENDS_WITHIN = 60.0
 """Seconds that a worker has to save its state after it was asked to stop."""
-PROCESS = 500_000_000
-"""Bytes that each process takes besides: Python with its libraries, or CUDA's own. Assumed."""
 
 
 @dataclass
@@ -70,62 +65,14 @@ def process_limit(target: Target, cards: Sequence[str]) -> int:
     return target.parallel or len(cards)
 
 
-def order_by_importance(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
-    """Put the first run of every row first, then each second, and so on.
+def order_by_seed(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
+    """Put the runs of the first seed first, then those of the second, and so on; otherwise the
+    order is the plan's.
 
-    Runs of one row differ only in their seed. If the plan is stopped early, all rows have a few
-    seeds, instead of a few rows all seeds. Otherwise the order is the plan's.
+    If the plan is stopped early, all rows have a few seeds, instead of a few rows all seeds.
     """
-    seen: Counter[object] = Counter()
-    numbered = []
-    for run in runs:
-        row = row_of(run)
-        numbered.append((seen[row], run))
-        seen[row] += 1
-    return [run for _, run in sorted(numbered, key=lambda pair: pair[0])]
-
-
-def row_of(run: PlannedRun) -> object:
-    """Return the properties that the runs of a row share: everything but the seed."""
-    values = tuple((key, str(value)) for key, value in sorted(run.recipe.items()))
-    return run.method, run.setting, run.variant, run.backbone.name, values
-
-
-def check_memory(runs: Sequence[PlannedRun], config: RunConfig) -> None:
-    """Raise BenchError if the largest runs that would share a card do not fit into its memory.
-
-    Runs of unknown memory count as one process.
-    """
-    cards = cards_of(config.device)
-    count = min(process_limit(parse_target(config.on), cards), len(runs))
-    share = -(-count // len(cards))
-    if share < 2:
-        return
-    of_row: dict[object, int] = {}
-    for run in runs:
-        row = row_of(run)
-        if row not in of_row:
-            held = held_by(run)
-            of_row[row] = PROCESS
-            if held is not None:
-                of_row[row] += memory_of(run, held, config.chunk)
-    sizes = sorted((of_row[row_of(run)] for run in runs), reverse=True)
-    needed = sum(sizes[:share])
-    room = usable_memory(config.device)
-    if needed <= room:
-        return
-    fitting = 0
-    while fitting < share and sum(sizes[: fitting + 1]) <= room:
-        fitting += 1
-    where = "the machine" if config.device == "cpu" else "one card"
-    hint = "--chunk N holds fewer rows of a batch at once"
-    if fitting:
-        hint = f"--on local:{max(1, fitting) * len(cards)}, or {hint}"
-    raise BenchError(
-        f"{plural(share, 'run')} at once on {where} take up to {format_bytes(needed)}; "
-        f"{format_bytes(int(room))} can be used",
-        hint,
-    )
+    seeds = list(dict.fromkeys(run.seed for run in runs))
+    return sorted(runs, key=lambda run: seeds.index(run.seed))
 
 
 def cores_each(count: int) -> int:

@@ -203,9 +203,6 @@ NEEDS = {
         ("bench/run/finished.py", "bench verify computes its scores again"),
         ("bench/run/paper_plan.py", "bench papers {}: what can be"),
     ),
-    "a batch that does not fit into memory": (
-        ("bench/run/local.py", "--chunk N holds fewer rows of a batch at once"),
-    ),
     "a damaged search": (
         ("bench/run/search/study.py", "--space KEY=A,B,C, or --space KEY=LOW..HIGH"),
         ("bench/run/search/worker.py", "--name NEW begins another one; {} in the folder"),

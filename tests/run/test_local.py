@@ -17,8 +17,6 @@ from typing import Any
 import pytest
 from finished_runs import at_work, logs, saved, states
 
-from bench.base.errors import BenchError
-from bench.method.config import RunConfig
 from bench.run import local
 from bench.run.target import Target, parse_target
 
@@ -42,29 +40,11 @@ def test_each_process_gets_the_card_with_the_fewest() -> None:
     assert local.least_used(("0", "1"), working) == "1"
 
 
-def planned(method: str, seed: int) -> Any:
-    backbone = SimpleNamespace(name="b")
-    facts = {"method": method, "setting": "unsupervised", "variant": "", "backbone": backbone}
-    return SimpleNamespace(**facts, seed=seed, recipe={"temperature": 0.05})
-
-
 def test_first_seeds_of_all_rows_come_first() -> None:
-    runs = [planned(method, seed) for method in ("simcse", "promcse") for seed in (7, 3)]
-    order = [(run.method, run.seed) for run in local.order_by_importance(runs)]
+    pairs = [("simcse", 7), ("simcse", 3), ("promcse", 7), ("promcse", 3)]
+    runs: Any = [SimpleNamespace(method=method, seed=seed) for method, seed in pairs]
+    order = [(run.method, run.seed) for run in local.order_by_seed(runs)]
     assert order == [("simcse", 7), ("promcse", 7), ("simcse", 3), ("promcse", 3)]
-
-
-def test_runs_that_do_not_fit_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "held_by", lambda run: "known")
-    monkeypatch.setattr(local, "memory_of", lambda *run: 10 * 2**30 - local.PROCESS)
-    monkeypatch.setattr(local, "usable_memory", lambda device: 36 * 2**30)
-    monkeypatch.setattr(local, "cards_of", lambda device: ("0", "1"))
-    runs: Any = [planned("simcse", seed) for seed in range(20)]
-    local.check_memory(runs, RunConfig(device="cuda", on="local:6"))
-    local.check_memory(runs[:6], RunConfig(device="cuda", on="local:16"))
-    with pytest.raises(BenchError, match="8 runs at once on one card take up to .* GB") as error:
-        local.check_memory(runs, RunConfig(device="cuda", on="local:16"))
-    assert error.value.hint.startswith("--on local:6, or --chunk N")
 
 
 class Batch:
