@@ -12,8 +12,7 @@ import pytest
 from commands import argv, bench, error_line
 
 from bench.method.plugins import from_file
-from bench.run.conformance import methods as conformance
-from bench.run.conformance.methods import SENTENCES, check_method
+from bench.run.conformance.methods import check_method
 
 METHOD = """
 import torch
@@ -86,9 +85,6 @@ def test_the_line_of_the_plugin_is_named_in_a_run_and_in_the_check_which_fails_o
     told = error_line(bench(*command, "--backbone", tiny, "--corpus", corpus), 1)
     assert place in told and said in told
     (plugin,) = from_file(file)
-    monkeypatch.setattr(
-        conformance, "encode_elsewhere", lambda case: case.build().encode(SENTENCES)
-    )
     results = check_method(plugin)
     (failed,) = [result for result in results if result.failed]
     assert place in failed.why and said in failed.why

@@ -17,8 +17,6 @@ from commands import argv
 from commands import bench as command_line
 from pages import code_blocks
 
-from bench.run.conformance.methods import SENTENCES
-
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "add-a-method.md"
 Bench = Callable[..., Result]
@@ -69,17 +67,7 @@ def test_simcse_with_another_loss_is_a_class_of_twelve_lines_and_the_loss_is_tha
     assert float(method.loss((first, second), None).total) == pytest.approx(expected / 5, abs=1e-4)
 
 
-@pytest.fixture
-def in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let ``bench check`` start no other process to encode in; tests of the suite of checks do."""
-    monkeypatch.setattr(
-        "bench.run.conformance.methods.encode_elsewhere",
-        lambda case: case.build().encode(SENTENCES),
-    )
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("in_one_process")
 def test_the_commands_of_another_loss_check_train_and_compare_it(
     written: Bench, tmp_path: Path, tiny: str
 ) -> None:
@@ -102,7 +90,6 @@ def test_the_commands_of_another_loss_check_train_and_compare_it(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("in_one_process")
 def test_the_example_keeps_the_contract_trains_and_is_scored(
     written: Bench, tmp_path: Path, tiny: str
 ) -> None:

@@ -6,11 +6,7 @@ They take seconds and need no data.
 from __future__ import annotations
 
 import copy
-import json
-import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -37,12 +33,11 @@ from bench.method.finished import reads_of
 from bench.method.own_vectors import OwnVectors
 from bench.method.plugins import Plugin
 from bench.method.recipe_checks import check_entries, check_overrides
-from bench.method.recipe_files import fits_selector, read_recipes
+from bench.method.recipe_files import read_recipes
 from bench.method.recipes import choose_entry, merge_recipe, variants_of
 from bench.method.torch_method import TorchMethod, is_split, training_state, views_of
 from bench.run.conformance import Failed, fail_if, once_each, result_of
 from bench.run.planned import learns
-from bench.run.search.space import check_searched_key, read_dimension, with_searched_values
 from bench.training.gradient import checked_loss, in_chunks
 
 SENTENCES = [
@@ -238,46 +233,6 @@ def same_vectors(
 
 
 Checks = tuple[tuple[str, Callable[["Case"], str]], ...]
-SCRIPT = """
-import json, sys
-from pathlib import Path
-import numpy as np
-from bench.run.conformance.methods import Case, SENTENCES
-from bench.method.plugins import discover
-name, files, case, folder = json.loads(sys.argv[1])
-plugin = discover([Path(file) for file in files])[name]
-vectors = Case(plugin, *case, Path(folder)).build().encode(SENTENCES)
-np.save(Path(folder) / "elsewhere.npy", vectors)
-"""
-
-
-def encode_elsewhere(case: Case) -> np.ndarray:
-    """Encode in another process, where Python hashes strings differently. Raises Failed."""
-    package = case.plugin.package
-    files = [os.path.abspath(package)] if package.endswith(".py") else []
-    case.folder.mkdir(parents=True, exist_ok=True)
-    facts = (case.setting, case.backbone, dict(case.overrides))
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            SCRIPT,
-            json.dumps([case.plugin.name, files, facts, str(case.folder)]),
-        ],
-        capture_output=True,
-        text=True,
-        env={
-            **os.environ,
-            "PYTHONHASHSEED": "1",
-            "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
-        },
-        check=False,
-    )
-    fail_if(
-        done.returncode,
-        "another process cannot encode: " + "".join(done.stderr.strip().splitlines()[-1:])[:200],
-    )
-    return np.load(case.folder / "elsewhere.npy")
 
 
 def encode_loaded(case: Case, method: Method) -> np.ndarray:
@@ -411,23 +366,6 @@ def a_batch_can_be_cut(case: Case) -> str:
     return f"{len(whole)} views of {batch.size} rows"
 
 
-def space_is_sound(case: Case) -> str:
-    """Check that the method accepts every value of its own search spaces."""
-    plugin = case.plugin
-    recipe = case.build().recipe
-    path = None if issubclass(plugin.cls, OwnVectors) else resolve(case.backbone).path
-    searched: list[tuple[str, Any]] = []
-    for table in read_recipes(plugin.folder, plugin.name).spaces:
-        fits_setting = fits_selector(table.setting, case.setting)
-        if fits_setting and fits_selector(table.variant, case.variant):
-            searched += table.values.items()
-    for key, bounds in searched:
-        check_searched_key(key, recipe, plugin, f"in a space of {plugin.name}")
-        for value in read_dimension(key, bounds, recipe, f"space of {key}").grid():
-            plugin.cls.check(with_searched_values(recipe, {key: value}, "space"), path)
-    return ", ".join(dict.fromkeys(key for key, _ in searched)) or "nothing is searched"
-
-
 ENCODING: Checks = (
     ("encode gives (n, dim) float32", encode_gives_vectors),
     (
@@ -445,10 +383,6 @@ ENCODING: Checks = (
             "one sentence at a time",
         ),
     ),
-    (
-        "encode is the same in another process",
-        same_vectors(lambda case, _: encode_elsewhere(case), "another process"),
-    ),
     ("save and load are exact", same_vectors(encode_loaded, "the loaded checkpoint", 0.0)),
     ("the checkpoint is safetensors and JSON", checkpoint_is_plain),
 )
@@ -457,7 +391,6 @@ TRAINING: Checks = (
     ("a batch can be cut", a_batch_can_be_cut),
     ("its gradient reaches what trains", gradient_reaches_what_trains),
     ("nothing frozen moves", nothing_frozen_moves),
-    ("what bench search may change is a space", space_is_sound),
     ("a stopped training goes on", training_goes_on),
 )
 OF_VARIANTS: Checks = (ENCODING[0], TRAINING[0], TRAINING[-1])
