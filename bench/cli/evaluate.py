@@ -15,7 +15,6 @@ from msgspec.structs import replace as replace_config
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
 from bench.base.sides import DOCUMENT, QUERY
-from bench.base.terminal import warn
 from bench.base.text import comma_list
 from bench.cli.compare_output import print_all_tables
 from bench.cli.dry_run import print_plan
@@ -151,7 +150,9 @@ def evaluate(
     prepared = _prepare_models(session, models, prefix, dict(prompts), sides, sizes)
     together = _all_runs(prepared)
     worst = print_missing_sets(together.runs)
-    _warn_of_costs(together.runs)
+    for run in together.runs:
+        if not run.provisional:
+            check_model(run)
     if dry_run:
         made = not all(is_trained(run, session.store) for run in together.runs)
         print_plan(together, session, as_json=as_json, everything=True, with_recipe=made)
@@ -182,19 +183,6 @@ def _all_runs(prepared: Sequence[tuple[RunsFolder, PreparedRuns]]) -> PreparedRu
         runs += model_runs.runs
         to_fetch += model_runs.to_fetch
     return PreparedRuns(tuple(runs), tuple(to_fetch))
-
-
-def _warn_of_costs(runs: Sequence[PlannedRun]) -> None:
-    """Print a line with the cost of encoding for each model that has one.
-
-    Raises BenchError for one that cannot encode the sentences.
-    """
-    for run in runs:
-        if run.provisional:
-            continue
-        line = check_model(run)
-        if line:
-            warn(line)
 
 
 def _score_models(

@@ -156,9 +156,7 @@ def _score(encoder: Model, config: RunConfig, progress: bool, sizes: Sizes) -> R
     session = replace(session, store=encoder.store(session.store))
     (run,) = session.prepare(partial(plan_model, encoder, session.config)).runs
     run = with_sizes(run, sizes)
-    note = check_model(run)
-    if note:
-        run = replace(run, notes=(note, *run.notes))
+    check_model(run)
     doubt = doubt_about(run)
     if doubt:
         warnings.warn(doubt, stacklevel=4)

@@ -135,13 +135,13 @@ def keys_of_methods() -> set[str]:
     """Recipe keys that methods define and the harness does not."""
     from bench.method.plugins import discover
     from bench.method.recipe_defaults import ON_REQUEST, TRAINING
-    from bench.run.external.external import ExternalModel
+    from bench.run.external.objects import ObjectModel
 
     registry = discover()
     keys = set()
     for name in registry:
         keys |= {*registry[name].cls.defaults, *registry[name].cls.optional}
-    return keys - {*TRAINING, *ON_REQUEST, *ExternalModel.optional}
+    return keys - {*TRAINING, *ON_REQUEST, *ObjectModel.optional}
 
 
 def is_recipe(node: ast.AST) -> bool:

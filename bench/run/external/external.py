@@ -1,9 +1,8 @@
-"""The base of all methods for models that bench did not build: prompts, names, checked vectors."""
+"""Make the method of a model that bench did not build, and check the vectors that it returns."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,59 +10,15 @@ import numpy as np
 
 from bench.base import __version__
 from bench.base.errors import BenchError, RunFailed
-from bench.method.finished import FinishedEncoder
-from bench.method.own_vectors import OwnVectors
+from bench.method.contract import Method
 from bench.method.plugins import Plugin
-from bench.method.smaller import FLOAT32
 from bench.records.record import public_name
 
 LONGEST_NAME = 60
 """Characters of a model's name."""
 
 
-class ExternalModel(FinishedEncoder, OwnVectors):
-    """The method of an encoder that somebody else built."""
-
-    settings = ("none",)
-    deterministic = ("none",)
-    optional = {
-        **dict.fromkeys(("prompt", "prompts", "prompt_query", "prompt_document"), ""),
-        "dimensions": None,
-        "vector_precision": FLOAT32,
-    }
-    kind = ""
-
-    def build(self, backbone: Any, recipe: Any) -> None:
-        super().build(backbone, recipe)
-        self.text_prompt = recipe.get("prompt")
-
-    @classmethod
-    def expect(cls, texts: Sequence[str]) -> str | None:
-        """Return one line about the cost of encoding these texts, or None.
-
-        Raises BenchError if it is sure to fail.
-        """
-        return None
-
-    @classmethod
-    def doubt(cls) -> str | None:
-        """Return one line if its scores say little about an encoder, else None."""
-        return None
-
-    def about(self) -> dict[str, Any]:
-        """Return the facts that the record keeps about the model."""
-        return {
-            "kind": self.kind,
-            "prompt": self.text_prompt or "",
-            "prompts": json.loads(self.recipe.get("prompts") or "{}"),
-            **self.facts_of_sides(),
-            "known": False,
-            "pooling": None,
-            "dtype": None,
-        }
-
-
-def external_plugin(base: type[ExternalModel], name: str, **attributes: Any) -> Plugin:
+def external_plugin(base: type[Method], name: str, **attributes: Any) -> Plugin:
     """Make the method of one model: a class like ``base`` with these attributes.
 
     Its backbone has the (shortened) name. Raises BenchError for the name of the backbone inside

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -15,9 +16,12 @@ from bench.base.sides import SIDES
 from bench.base.user_code import place_of
 from bench.method import Recipe
 from bench.method.answers import ask_probe, hash_answers
+from bench.method.finished import FinishedEncoder
+from bench.method.own_vectors import OwnVectors
 from bench.method.plugins import Plugin
 from bench.method.prompts import prompted
-from bench.run.external.external import ExternalModel, as_vectors, external_plugin
+from bench.method.smaller import FLOAT32
+from bench.run.external.external import as_vectors, external_plugin
 from bench.run.external.library_object import facts_of_library, hash_of_library
 
 BLOCK = 2048
@@ -72,11 +76,19 @@ def object_plugin(model: Any, name: str) -> Plugin:
     )
 
 
-class ObjectModel(ExternalModel):
+class ObjectModel(FinishedEncoder, OwnVectors):
     """The vectors of an object."""
 
     name = "object"
     summary = "an object or a function of a Python process"
+    settings = ("none",)
+    deterministic = ("none",)
+    optional = {
+        **dict.fromkeys(("prompt", "prompts", "prompt_query", "prompt_document"), ""),
+        "dimensions": None,
+        "vector_precision": FLOAT32,
+    }
+    kind = ""
     model: ClassVar[Any]
     # it is a SentenceTransformer, so everything about it is known
     whole: ClassVar[bool] = False
@@ -85,6 +97,7 @@ class ObjectModel(ExternalModel):
 
     def build(self, backbone: Any, recipe: Any) -> None:
         super().build(backbone, recipe)
+        self.text_prompt = recipe.get("prompt")
         self.dimension = self.identify().dimension
 
     @classmethod
@@ -189,8 +202,9 @@ class ObjectModel(ExternalModel):
         return super().facts_of_sides()
 
     def about(self) -> dict[str, Any]:
+        """Return the facts that the record keeps about the model."""
         identity = self.identify()
-        facts = super().about()
+        facts = self.common_facts()
         facts["class"] = f"{type(self.model).__module__}.{type(self.model).__qualname__}"
         facts["known"] = self.whole
         facts["identity"] = identity.by
@@ -199,3 +213,15 @@ class ObjectModel(ExternalModel):
         if self.whole:
             facts |= facts_of_library(self.model)
         return facts
+
+    def common_facts(self) -> dict[str, Any]:
+        """Return the facts about any model that bench did not build."""
+        return {
+            "kind": self.kind,
+            "prompt": self.text_prompt or "",
+            "prompts": json.loads(self.recipe.get("prompts") or "{}"),
+            **self.facts_of_sides(),
+            "known": False,
+            "pooling": None,
+            "dtype": None,
+        }

@@ -16,8 +16,9 @@ from bench.method.own_vectors import own_backbone
 from bench.method.plugins import Registry, discover
 from bench.method.prompts import prompted
 from bench.records import RunsFolder
-from bench.run.external.external import ExternalModel
 from bench.run.external.find import Model
+from bench.run.external.objects import ObjectModel
+from bench.run.external.stored import VectorsModel
 from bench.run.finished import backbone_of, find_run
 from bench.run.plan import plan_configs, plan_rescoring
 from bench.run.planned import NOT_TRAINED, PlannedRun
@@ -77,23 +78,21 @@ def _plan_run_again(
     return planned
 
 
-def check_model(run: PlannedRun) -> str | None:
-    """Return one line about the cost of encoding, or None. Raises BenchError if it must fail."""
+def check_model(run: PlannedRun) -> None:
+    """Raise BenchError for stored vectors that lack a sentence to score."""
     cls = run.plugin.cls
-    if not issubclass(cls, ExternalModel):
-        return None
+    if not issubclass(cls, VectorsModel):
+        return
     texts: dict[str, None] = {}
     # tasks that load their sentences later have none here
     ways = sentences_by_way(run.recipe, run.task_data, tells_sides=cls.tells_sides)
     for way, sentences in ways.items():
         prompt = run.recipe.get("prompt") if way.prompt is None else way.prompt
         texts |= dict.fromkeys(prompted(prompt, sentences))
-    return cls.expect(list(texts))
+    cls.check_texts(list(texts))
 
 
 def doubt_about(run: PlannedRun) -> str | None:
     """Return one line if a sentence has several vectors (chance, or its batch mates), else None."""
     cls = run.plugin.cls
-    if not issubclass(cls, ExternalModel):
-        return None
-    return cls.doubt()
+    return cls.doubt() if issubclass(cls, ObjectModel) else None

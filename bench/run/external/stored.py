@@ -17,7 +17,7 @@ from bench.base.parquet import TooLarge, limit_of, read_batches
 from bench.base.reading import open_plain_file
 from bench.method.plugins import Plugin
 from bench.records.arrays import PLAIN
-from bench.run.external.external import BYTES, ExternalModel, as_vectors, external_plugin
+from bench.run.external.external import BYTES, as_vectors, external_plugin
 from bench.run.external.objects import Identity, ObjectModel
 
 FORMS = (
@@ -124,7 +124,7 @@ class VectorsModel(ObjectModel):
     who: ClassVar[str]
 
     @classmethod
-    def expect(cls, texts: Sequence[str]) -> str | None:
+    def check_texts(cls, texts: Sequence[str]) -> None:
         """Raise BenchError for missing texts, with their number and the first ones."""
         lacking = [text for text in texts if text not in cls.row_of]
         if lacking:
@@ -133,7 +133,6 @@ class VectorsModel(ObjectModel):
                 f"{cls.who} lacks {len(lacking):,} of {len(texts):,} sentences: {first}",
                 "bench evaluate --list-sentences FILE --suite SUITE writes every sentence of a suite",
             )
-        return None
 
     @classmethod
     def ask(
@@ -143,8 +142,8 @@ class VectorsModel(ObjectModel):
         dimension: int | None = None,
         side: str | None = None,
     ) -> np.ndarray:
-        cls.expect(texts)
+        cls.check_texts(texts)
         return cls.vectors[[cls.row_of[text] for text in texts]]
 
     def about(self) -> dict[str, Any]:
-        return ExternalModel.about(self) | {"identity": "vectors", "sentences": len(self.row_of)}
+        return self.common_facts() | {"identity": "vectors", "sentences": len(self.row_of)}
