@@ -39,7 +39,7 @@ from bench.run.search.prepare import (
     spaces_of,
 )
 from bench.run.search.space import short_value
-from bench.run.search.study import Sampler, TrialSettings
+from bench.run.search.study import Sampler
 from bench.run.search.trials import describe_values, run_trials, write_found
 from bench.run.session import Session
 
@@ -130,13 +130,19 @@ def search(
               bench run runs/search-.../simcse.toml --seeds 1-5
     """
     plan = plan_of(options, targets)
-    asked = search_options(plan.runs, select, seeds_named=bool(options["seeds"]))
+    asked = search_options(
+        plan.runs,
+        select,
+        seeds_named=bool(options["seeds"]),
+        trials=trials,
+        sampler=sampler,
+        name=name,
+    )
     session = Session.begin(
         Plan((asked.config,)), terminal_reporter(plain or as_json, verbose), only_look=dry_run
     )
     prepared = session.plan_runs()
-    settings = TrialSettings(trials=trials, sampler=sampler, name=name)
-    planned = plan_search(prepared.runs, session.config, asked, spaces_of(spaces), settings)
+    planned = plan_search(prepared.runs, session.config, asked, spaces_of(spaces))
     for note in planned.notes:
         warn(f"note: {note}")
     if dry_run:

@@ -9,7 +9,7 @@ leaderboards holds the same file. The record of a tuned run describes its search
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -150,23 +150,6 @@ def best_trial(trials: Sequence[Trial]) -> Trial | None:
         key=lambda trial: (trial.score, -trial.number),
         default=None,
     )
-
-
-def drawn_before(trial: Trial, trials: Sequence[Trial], recipe: Mapping[str, Any]) -> Trial | None:
-    """Return the first earlier trial with the same values, or None.
-
-    ``trials``: the trials of the same method. ``recipe``: the method's unchanged recipe; trial 0
-    has its values.
-    """
-    for earlier in trials:
-        if earlier.number >= trial.number:
-            continue
-        values = earlier.values
-        if earlier.number == RECIPE:
-            values = {key: recipe.get(key) for key in trial.values}
-        if values == trial.values:
-            return earlier
-    return None
 
 
 def expected_best(scores: Sequence[float | None]) -> list[float]:

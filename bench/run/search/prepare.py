@@ -18,8 +18,9 @@ from bench.run.dev_sets import BUILT_IN_DEV, CLEAN_DEV
 from bench.run.plan import check_config
 from bench.run.planned import NOT_TRAINED, PlannedRun
 from bench.run.search.study import (
+    Sampler,
     SearchedMethod,
-    TrialSettings,
+    SearchOptions,
     define_study,
     find_searched_methods,
     plan_notes,
@@ -31,22 +32,16 @@ SEEDS = (901,)
 """Of a search that names none: published runs need others."""
 
 
-@dataclass(frozen=True)
-class SearchOptions:
-    """The options of a search that was asked for, ready to be planned.
-
-    ``fixed``: recipe values that are the same in all trials.
-    """
-
-    config: RunConfig
-    suites: tuple[str, ...]
-    fixed: tuple[str, ...]
-
-
 def search_options(
-    configs: Sequence[RunConfig], select: str | None, *, seeds_named: bool
+    configs: Sequence[RunConfig],
+    select: str | None,
+    *,
+    seeds_named: bool,
+    trials: int,
+    sampler: Sampler,
+    name: str | None,
 ) -> SearchOptions:
-    """Return the options of the trials of a search.
+    """Return the options of a search.
 
     ``select``: the dev set, None for the usual one. Raises BenchError for more than one recipe for
     a method, and for more than one backbone.
@@ -71,7 +66,14 @@ def search_options(
         budget=None,
         overrides={key: one_value(value) for key, value in fixed.items()},
     )
-    return SearchOptions(config, tuple(suites), tuple(fixed))
+    return SearchOptions(
+        config=config,
+        suites=tuple(suites),
+        fixed=tuple(fixed),
+        trials=trials,
+        sampler=sampler,
+        name=name,
+    )
 
 
 def check_is_trained(config: RunConfig) -> None:
@@ -97,13 +99,10 @@ class PlannedSearch:
     notes: tuple[str, ...]
     """What the user should know before the first trial."""
 
-    @property
-    def store(self) -> RunsFolder:
-        return RunsFolder(self.config.runs)
-
     def begin(self) -> SearchWorker:
         """Begin the search, or continue it. Raises BenchError if its folder holds another one."""
-        return SearchWorker(self.store.folder(self.study.name), self.study, self.jobs, self.config)
+        folder = RunsFolder(self.config.runs).folder(self.study.name)
+        return SearchWorker(folder, self.study, self.jobs, self.config)
 
 
 def plan_search(
@@ -111,7 +110,6 @@ def plan_search(
     config: RunConfig,
     options: SearchOptions,
     spaces: Mapping[str, str],
-    settings: TrialSettings,
 ) -> PlannedSearch:
     """Plan a search of the methods of these runs.
 
@@ -120,7 +118,7 @@ def plan_search(
     a key that cannot be searched.
     """
     jobs = find_searched_methods(planned, spaces, options.fixed)
-    study = define_study(jobs, settings, suites=options.suites, fixed=options.fixed)
+    study = define_study(jobs, options)
     return PlannedSearch(config, jobs, study, tuple(plan_notes(jobs)))
 
 

@@ -17,6 +17,7 @@ from bench.base.errors import BenchError, RunFailed, UnknownName
 from bench.base.paths import hidden_values, recorded_command, recorded_path
 from bench.data.sets.sts import STS_TASKS
 from bench.method.budget import STEPS, budget_of
+from bench.method.config import RunConfig
 from bench.records.searches import Searched, Study
 from bench.records.selection import dev_test_pairs
 from bench.run.corpora import name_with_content
@@ -27,9 +28,14 @@ Sampler = Literal["random", "grid"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrialSettings:
-    """How many trials a search has, how it draws them, and its name."""
+class SearchOptions:
+    """The options of a search that was asked for, ready to be planned."""
 
+    config: RunConfig
+    # to report the overlap of the dev set with
+    suites: tuple[str, ...]
+    # recipe values that are the same in all trials
+    fixed: tuple[str, ...]
     # the number of trials of each method, besides its unchanged recipe
     trials: int
     # how values are drawn
@@ -139,47 +145,40 @@ def overlap_line(run: PlannedRun, suites: Sequence[str]) -> str:
     return f"{name}: {share} are test pairs of the suite sts"
 
 
-def define_study(
-    jobs: Mapping[str, SearchedMethod],
-    settings: TrialSettings,
-    *,
-    suites: Sequence[str],
-    fixed: Sequence[str],
-) -> Study:
+def define_study(jobs: Mapping[str, SearchedMethod], options: SearchOptions) -> Study:
     """Describe what is searched, as ``search.json`` stores it.
 
-    ``suites``: suites to report the overlap of the dev set with; ``fixed``: recipe keys with one
-    value for all trials. The default name is a hash of everything but the number of trials, so that
+    The default name is a hash of everything but the number of trials, so that
     more trials continue a search.
 
     Raises BenchError if a grid has fewer points than there are trials: every method gets the same
     number.
     """
-    if settings.sampler == "grid":
-        check_grids(jobs, settings.trials)
+    if options.sampler == "grid":
+        check_grids(jobs, options.trials)
     methods = {method: _searched(job) for method, job in jobs.items()}
     # the values that the methods share are read from the last one
     *_, job = jobs.values()
     run = job.runs[0]
     study = Study(
-        name=settings.name or "",
-        trials=settings.trials,
+        name=options.name or "",
+        trials=options.trials,
         seeds=tuple(run.seed or 0 for run in job.runs),
-        sampler=settings.sampler,
+        sampler=options.sampler,
         budget=run.recipe.get("budget"),
         select_on=str(run.recipe["select_on"]),
         dev_pairs=run.dev.n if run.dev else 0,
-        overlap=overlap_line(run, suites),
+        overlap=overlap_line(run, options.suites),
         precision=run.precision,
-        suites=tuple(suites),
-        fixed=tuple(fixed),
+        suites=options.suites,
+        fixed=options.fixed,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         command=recorded_command(["bench", *sys.argv[1:]]),
         methods=methods,
     )
     digest = hashlib.sha256(json.dumps(identity_of(study), sort_keys=True).encode()).hexdigest()
     known = "unknown" if run.provisional else digest[:8]  # as the id of such a run
-    return msgspec.structs.replace(study, name=settings.name or f"search-{known}")
+    return msgspec.structs.replace(study, name=options.name or f"search-{known}")
 
 
 def check_grids(jobs: Mapping[str, SearchedMethod], trials: int) -> None:

@@ -2,48 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
 
-from bench.method.context import Reporter
 from bench.records.searches import RECIPE, Search, Trial
+from bench.run.progress import QuietReporter, RunReporter
 from bench.run.search.found import write_recipe
 from bench.run.search.space import short_value
 from bench.run.search.worker import SearchWorker
 
 
-class TrialReporter(Reporter, Protocol):
-    """Shows the progress of trials: with a :class:`bench.run.progress.RunReporter`, or not at
-    all.
-    """
-
-    def plan(self, runs: Sequence[Any]) -> None: ...
-
-    def start(self, label: str, number: int | None = None) -> None: ...
-
-    def note(self, text: str, *, detail: bool = False) -> None: ...
-
-    def done(self, line: str) -> None: ...
-
-
-def run_trials(worker: SearchWorker, reporter: TrialReporter) -> None:
+def run_trials(worker: SearchWorker, reporter: RunReporter | QuietReporter) -> None:
     """Do the trials of a search that no other process does: all methods get their first before any
     gets its second, so that a search that was stopped is fair.
     """
     order = [(method, n) for n in range(worker.study.trials + 1) for method in worker.jobs]
     reporter.plan(order)
     for place, (method, number) in enumerate(order, 1):
-        claimed: AbstractContextManager[Trial | None] = worker.claimed(method, number)
-        with claimed as trial:
+        with worker.claimed(method, number) as trial:
             if trial is None:  # it has ended, or another process works on it
                 continue
             reporter.start(f"{method} {label_of_trial(trial)}", place)
             reporter.note(describe_values(trial))
-            earlier = worker.drawn_before(trial)
-            if earlier is not None:
-                reporter.note(f"drawn again: {label_of_trial(earlier)} had the same values")
             trial = worker.run(trial, reporter)
             scores = ", ".join(f"{score:.2f}" for score in trial.dev)
             reporter.done(

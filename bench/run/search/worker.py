@@ -32,7 +32,6 @@ from bench.records.searches import (
     Search,
     Study,
     Trial,
-    drawn_before,
     read_search,
 )
 from bench.records.store import RunsFolder
@@ -142,12 +141,6 @@ class SearchWorker:
         self._end(ended)
         self._remove_weights(ended)
         return ended
-
-    def drawn_before(self, trial: Trial) -> Trial | None:
-        """Return the first earlier trial of the method with the same values, or None."""
-        with self.lock:
-            trials = self.read().trials[trial.method]
-        return drawn_before(trial, trials, self.jobs[trial.method].runs[0].recipe)
 
     def trial_folder(self, method: str, number: int) -> Path:
         return self.folder / "trials" / method / f"{number:03d}"
