@@ -11,13 +11,11 @@ from rich.progress import MofNCompleteColumn, TimeRemainingColumn
 from bench.base.bars import make_bars
 from bench.base.findings import AGREES, DIFFERS, UNCHECKED
 from bench.base.printing import print_grid
-from bench.base.terminal import warn
 from bench.base.text import plural
 from bench.board.verify import runs_below
 from bench.board.verify.findings import RunReport
 from bench.board.verify.places import (
     OF_VERSIONS,
-    compare_encoded,
     find_folders,
     verify_folders,
 )
@@ -37,20 +35,7 @@ from bench.records import RunsFolder
 @click.argument("places", metavar="[RUN|FOLDER]...", nargs=-1)
 @runs_option
 @data_option
-@click.option(
-    "--retrain-free",
-    "again",
-    is_flag=True,
-    help="Also encode from the checkpoint and compare predictions. Needs torch and --data.",
-)
 @plugin_option
-@click.option(
-    "--device",
-    default="auto",
-    show_default=True,
-    help="Where --retrain-free encodes: auto, cpu, cuda, mps.",
-)
-@click.option("--offline", is_flag=True, help="With --retrain-free: fetch nothing.")
 @json_option
 @click.pass_context
 def verify(
@@ -58,10 +43,7 @@ def verify(
     places: tuple[str, ...],
     runs: Path | None,
     data: Path | None,
-    again: bool,
     plugins: tuple[Path, ...],
-    device: str,
-    offline: bool,
     as_json: bool,
 ) -> None:
     """Compute scores again from stored predictions, hashes from files, and the verdicts of a
@@ -77,9 +59,6 @@ def verify(
               bench verify leaderboards/v5
     """
     folder = None if data is None else DataFolder(data, offline=True)
-    encode_again = None
-    if again:
-        encode_again = compare_encoded(folder, plugins, device, offline, warn)
     folders = list(find_folders(places, RunsFolder(runs)))
     reports = []
     count = sum(len(runs_below(folder)) for folder in folders)
@@ -89,7 +68,7 @@ def verify(
         def say(activity: str) -> None:
             bars.update(task, description=f"verify: {activity}")
 
-        for report in verify_folders(folders, folder, encode_again, say):
+        for report in verify_folders(folders, folder, say):
             reports.append(report)
             if report.name not in OF_VERSIONS:
                 bars.advance(task)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from bench.base.findings import UNCHECKED, Finding
 from bench.base.markup import as_html
 from bench.base.printing import draw_grids
 from bench.board.verify.findings import RunReport
-from bench.board.verify.places import compare_encoded, find_folders, verify_folders
+from bench.board.verify.places import find_folders, verify_folders
 from bench.board.verify.verified import report_grids
 from bench.data.sets import DataFolder
 from bench.library.arguments import PathLike, Plugins, as_path, listed, path_text, use_plugins
@@ -66,11 +65,8 @@ class Reports(tuple[RunReport, ...]):
 def verify_runs(
     what: PathLike | Result | Sequence[PathLike | Result] = (),
     *,
-    encode: bool = False,
     data: PathLike | None = None,
     runs: PathLike | None = None,
-    device: str = "auto",
-    offline: bool = False,
     plugins: Plugins = (),
 ) -> Reports:
     """Compute every score and hash again from stored files, and every verdict of a published
@@ -81,13 +77,9 @@ def verify_runs(
     Args:
         what: Ids (or their beginnings), folders, published versions, results; one or several.
             Without any: all runs in ``runs``.
-        encode: Also encode from the checkpoint and compare predictions, which needs torch and
-            ``data``.
         data: The folder with evaluation data.
         runs: The folder of the runs. None: $BENCH_RUNS, or ./runs.
-        device: Where ``encode`` works: "auto", "cpu", "cuda:1" or "mps".
-        offline: Open no connection.
-        plugins: Python files with suites or methods, and Method classes.
+        plugins: Python files with suites.
 
     Returns:
         One report on each run, and two on each version, of its files and of its tables.
@@ -95,11 +87,8 @@ def verify_runs(
     Raises:
         BenchError: If there is no run.
     """
-    files = [Path(file) for file in use_plugins(plugins)]
+    use_plugins(plugins)
     folder = None if data is None else DataFolder(as_path(data, "data"), offline=True)
-    encode_again = None
-    if encode:
-        encode_again = compare_encoded(folder, files, device, offline, _warn)
     places = []
     for named in listed(what):
         if isinstance(named, Result):
@@ -107,8 +96,4 @@ def verify_runs(
         else:
             places.append(str(Path(path_text(named, "what")).expanduser()))
     folders = list(find_folders(places, RunsFolder(as_path(runs))))
-    return Reports(verify_folders(folders, folder, encode_again))
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text.removeprefix("warning: "), stacklevel=4)
+    return Reports(verify_folders(folders, folder))

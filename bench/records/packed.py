@@ -12,11 +12,19 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
+from msgspec import Struct
 
 from bench.base.errors import DataDamaged, one_line
 from bench.base.parquet import TooLarge, read_batches
-from bench.base.reading import PREDICTIONS_BYTES, is_plain_file, open_plain_file
+from bench.base.reading import (
+    MANIFEST_BYTES,
+    PREDICTIONS_BYTES,
+    is_plain_file,
+    open_plain_file,
+    read_plain_file,
+)
 
 NAME = "predictions.parquet"
 MANIFEST = "MANIFEST.json"
@@ -101,19 +109,37 @@ def narrow(values: np.ndarray) -> np.ndarray:
     return values
 
 
-def find_packed(path: Path) -> tuple[Path, Path] | None:
-    """Find the version that holds ``path``, and its file of predictions. None for other paths."""
+class Manifest(Struct, frozen=True):
+    """``MANIFEST.json`` of a version: path -> sha256, paths relative to it with forward slashes."""
+
+    files: dict[str, str]
+
+
+def read_manifest(version: Path) -> Manifest | None:
+    """Read the version's manifest; None if it has none. Raises DataDamaged."""
+    file = version / MANIFEST
+    try:
+        return msgspec.json.decode(read_plain_file(file, MANIFEST_BYTES), type=Manifest)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise DataDamaged(f"{file} cannot be read: {error.strerror or error}") from None
+    except (ValueError, msgspec.DecodeError, RecursionError) as error:
+        raise DataDamaged(f"{file} cannot be read: {one_line(error)}") from None
+
+
+def find_version(path: Path) -> Path | None:
+    """Find the version that holds ``path`` and has its predictions in one file; None for other
+    paths."""
     for version in list(path.absolute().parents)[:DEPTH]:
         if is_plain_file(version / NAME):
-            return version, version / NAME
+            return version
     return None
 
 
 def has_predictions(folder: Path) -> bool:
     """Return True if predictions of the run in ``folder`` are here: in it, or in its version."""
-    if (folder / "predictions").is_dir():
-        return True
-    return find_packed(folder / "predictions") is not None
+    return (folder / "predictions").is_dir() or find_version(folder / "predictions") is not None
 
 
 def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.ndarray] | None:
@@ -121,10 +147,10 @@ def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.
 
     None if it has none of them. Raises DataDamaged for anything that ``Packed`` does not write.
     """
-    located = find_packed(path)
-    if located is None:
+    version = find_version(path)
+    if version is None:
         return None
-    version, file = located
+    file = version / NAME
     try:
         state = os.stat(file)
         table, rows = _read(file, state.st_mtime_ns, state.st_size)

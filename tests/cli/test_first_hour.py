@@ -56,7 +56,7 @@ def test_a_run_of_a_plugin_says_which_and_the_hint_works(
     assert "'mine' of mine.py" in error_line(done)
     assert hint(done) == "--plugin mine.py"
     assert tree(tmp_path) == before
-    assert "nothing differs" in bench("verify", run_id, "--retrain-free").output
+    assert "nothing differs" in bench("verify", run_id).output
     # found with its file, and refused for another reason: it has nothing that could travel
     assert "portable" in bench(*export, "--plugin", "mine.py").stderr
 

@@ -52,12 +52,12 @@ WHY = {  # docs/verified.md has the same reasons for the reader
     r"(tickets\.(tsv|csv)|mails\.csv|retrieval:helpdesk)": "files that a page shows; tests/docs/test_own_data.py",
     r"mteb:": "mteb is slow to import; tests/score/suites/test_mteb.py",
     r"^bench verify leaderboards/v\d+": "hundreds of runs; tests/golden/test_version.py",
-    r"--retrain-free|--items|^bench data check": (
-        "evaluation data or a checkpoint; tests/board/verify, tests/cli/test_compare_items.py"
-    ),
+    r"--items|^bench data check": ("evaluation data; tests/cli/test_compare_items.py"),
     r"compare --paper ": "runs of a printed table; tests/cli/test_run_paper.py",
     r"--why ": "a row with a verdict; tests/compare/test_why.py",
-    r"--submissions": "a run of somebody else; tests/board/publish, tests/project/test_workflows.py",
+    r"--submissions": (
+        "a run of somebody else; tests/board/publish, tests/project/test_workflows.py"
+    ),
 }
 # errors that a plan may give because the tests have no data, no network and no such file: the
 # command was understood

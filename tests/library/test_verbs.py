@@ -43,11 +43,6 @@ def test_verify_finds_what_agrees_and_what_was_changed(tmp_path: Path) -> None:
         bench.verify_runs("nosuch", runs=tmp_path)
 
 
-def test_verify_encodes_again(trained: Any) -> None:
-    reports = bench.verify_runs(trained, encode=True, device="cpu")
-    assert reports.agree and {"encoding"} <= set(reports.frame()["check"])
-
-
 def test_a_loaded_run_encodes_a_list(trained: Any) -> None:
     vectors = bench.load_run(trained, device="cpu").encode(WORDS)
     assert vectors.shape == (6, 32) and vectors.dtype == np.float32

@@ -32,7 +32,7 @@ import bench
 
 for folder in sys.argv[1:]:
     try:
-        reports = bench.verify_runs(folder, offline=True)
+        reports = bench.verify_runs(folder)
         differences = [f"{found.kind} {found.what}: {found.why}" for found in reports.differences]
         assert bool(differences) != reports.agree
     except bench.BenchError as error:

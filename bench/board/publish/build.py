@@ -9,6 +9,7 @@ published versions: none of them reads a clock or the network.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -19,6 +20,7 @@ from urllib.parse import urlsplit
 from bench.base.errors import BenchError
 from bench.base.extras import install_hint
 from bench.base.files import write_or_fail, writing
+from bench.base.hashes import file_sha256
 from bench.base.reading import PLAN_BYTES, read_plain_file
 from bench.board.board import PREVIEW, Board, build_board
 from bench.board.figures import board_figures
@@ -34,12 +36,11 @@ from bench.board.publish.versions import (
     Version,
     docs_beside,
     refuse_altered,
-    seal,
     versions,
 )
 from bench.data.sets import DataFolder
 from bench.method.budget import canonical_budget
-from bench.records.packed import NAME, Packed
+from bench.records.packed import MANIFEST, NAME, Packed
 from bench.records.paths import refuse_paths
 from bench.records.store import RunsFolder
 
@@ -299,7 +300,9 @@ def _write_version(place: Path, files: Mapping[str, bytes], predictions: Packed)
             (version / path).write_bytes(content)
         predictions.write(version / NAME)
         hashes = {path: sha256(content).hexdigest() for path, content in files.items()}
-        seal(version, hashes)
+        hashes[NAME] = file_sha256(version / NAME)
+        manifest = json.dumps({"files": dict(sorted(hashes.items()))}, indent=1)
+        (version / MANIFEST).write_text(manifest + "\n", encoding="utf-8")
         if place.name == PREVIEW and place.exists():
             place.rename(aside / "old")
         version.rename(place)

@@ -6,9 +6,8 @@ A version is a plain folder that never changes. ``MANIFEST.json`` lists every fi
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,12 @@ import msgspec
 from msgspec import Struct
 
 from bench.base.errors import BenchError, DataDamaged, one_line
-from bench.base.hashes import file_sha256
 from bench.base.reading import TABLES_BYTES, read_plain_file
 from bench.board.pages.links import BESIDE
 from bench.board.pages.matrix import ShownMatrix
 from bench.board.verify import check_manifest
 from bench.board.verify.findings import RunReport
-from bench.records.packed import MANIFEST, NAME
+from bench.records.packed import MANIFEST
 from bench.records.record import RunRecord
 from bench.records.run import Run
 from bench.records.store import RunsFolder
@@ -180,12 +178,3 @@ def refuse_altered(out: Path) -> None:
                 f"{difference.what}: {difference.why}",
                 "bench publish --check names every file; restore it: git checkout",
             )
-
-
-def seal(version: Path, hashes: Mapping[str, str]) -> None:
-    """Write ``MANIFEST.json``, which lists every file but itself: the predictions and those with
-    these hashes.
-    """
-    listed = {**hashes, NAME: file_sha256(version / NAME)}
-    content = {"files": dict(sorted(listed.items()))}
-    (version / MANIFEST).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

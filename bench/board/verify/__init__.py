@@ -12,7 +12,7 @@ for folder in runs_below(Path("leaderboards/v5")):
 
 from __future__ import annotations
 
-from bench.board.verify.runs import More, check_folder, verify_run
+from bench.board.verify.runs import check_folder, verify_run
 from bench.board.verify.versions import (
     check_manifest,
     compare_files,
@@ -20,7 +20,6 @@ from bench.board.verify.versions import (
 )
 
 __all__ = [
-    "More",
     "check_folder",
     "check_manifest",
     "compare_files",

@@ -24,7 +24,6 @@ KINDS = (
     "fingerprint",
     "files",
     "links",
-    "encoding",
     "runs",
     "seeds",
     "tables",

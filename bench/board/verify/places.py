@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
-from bench.base import devices
 from bench.base.errors import BenchError
 from bench.board.publish.errata import find_checkout
 from bench.board.publish.versions import version_folders
-from bench.board.verify import More, check_manifest, runs_below, verify_run
+from bench.board.verify import check_manifest, runs_below, verify_run
 from bench.board.verify.findings import RunReport
-from bench.board.verify.reencode import encode_again
 from bench.board.verify.tables import check_tables
 from bench.board.verify.versions import MANIFEST, TABLES, is_version
 from bench.data.sets import DataFolder
-from bench.method.plugins import discover
 from bench.records import RunsFolder
 
 PUBLISHED = Path("leaderboards")
@@ -55,7 +51,6 @@ def check_in_tree(version: Path) -> None:
 def verify_folders(
     folders: Sequence[Path],
     data: DataFolder | None,
-    more: More | None,
     say: Callable[[str], None] = lambda activity: None,
 ) -> Iterator[RunReport]:
     """Yield a report on the manifest of each version, then one on each run, then one on the tables
@@ -75,28 +70,7 @@ def verify_folders(
         yield check_manifest(version)
     say("scores of runs")
     for run in runs:
-        yield verify_run(run, data, more)
+        yield verify_run(run, data)
     for version in versions:
         say(f"tables of {version.name}")
         yield check_tables(version)
-
-
-def compare_encoded(
-    data: DataFolder | None,
-    plugins: Sequence[Path],
-    device: str,
-    offline: bool,
-    say: Callable[[str], None],
-) -> More:
-    """Return the comparison of ``--retrain-free``, which encodes from checkpoints; ``say`` gets
-    what is wrong with installed plugins.
-    """
-    for warning in discover(plugins).warnings:
-        say(f"warning: {warning}")
-    return partial(
-        encode_again,
-        plugins=tuple(plugins),
-        data=data or DataFolder(None, offline=True),  # enough for the suite check
-        device=devices.choose_device(device),
-        offline=offline,
-    )

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from bench.base.errors import BenchError, DataMissing
@@ -88,20 +87,12 @@ def _checkpoint_difference(run: Run) -> str:
     return ""
 
 
-More = Callable[[Run], Iterable[Finding]]
-
-
-def verify_run(
-    folder: Path,
-    data: DataFolder | None = None,
-    more: More | None = None,
-) -> RunReport:
+def verify_run(folder: Path, data: DataFolder | None = None) -> RunReport:
     """Compare everything in one run's folder with its record. Damaged files are findings, never
     exceptions.
 
-    ``data``: also compare with the data sets in that folder. ``more``: further findings, such as
-    the results of encoding again. A run that is locked by a process is not checked: its files may
-    be newer than its record.
+    ``data``: also compare with the data sets in that folder. A run that is locked by a process is
+    not checked: its files may be newer than its record.
     """
     folder = folder.absolute()
     store = RunsFolder(folder.parent)
@@ -126,8 +117,6 @@ def verify_run(
     findings += check_folder(folder)
     findings.append(make_finding("checkpoint", "checkpoint", _checkpoint_difference, run))
     findings.append(make_finding("fingerprint", "fingerprint", _fingerprint_difference, run.record))
-    if more is not None:
-        findings += more(run)
     return RunReport(run.record.run_id, findings, run.record.status)
 
 

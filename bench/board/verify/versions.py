@@ -9,14 +9,14 @@ from pathlib import Path, PurePosixPath
 import msgspec
 from msgspec import Struct
 
-from bench.base.errors import DataDamaged, one_line
+from bench.base.errors import DataDamaged
 from bench.base.findings import DIFFERS, Finding
 from bench.base.hashes import file_sha256
-from bench.base.reading import MANIFEST_BYTES, TABLES_BYTES, read_plain_file
+from bench.base.reading import TABLES_BYTES, read_plain_file
 from bench.board.verify.findings import RunReport, make_finding
 from bench.compare.senders import BOARD
 from bench.records.names import RECORD
-from bench.records.packed import MANIFEST, NAME
+from bench.records.packed import MANIFEST, NAME, read_manifest
 
 TABLES = "tables.json"
 """The file of a version with its tables and the list of its runs."""
@@ -84,31 +84,12 @@ MOST_DIFFERENCES = 10
 """Files of a version that are named; the others are counted."""
 
 
-class Manifest(Struct, frozen=True):
-    """``MANIFEST.json`` of a version: path -> sha256, paths relative to it with forward slashes."""
-
-    files: dict[str, str]
-
-
-def _read_manifest(version: Path) -> Manifest | None:
-    """Read the version's manifest; None if it has none. Raises DataDamaged."""
-    file = version / MANIFEST
-    try:
-        return msgspec.json.decode(read_plain_file(file, MANIFEST_BYTES), type=Manifest)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise DataDamaged(f"{file} cannot be read: {error.strerror or error}") from None
-    except (ValueError, msgspec.DecodeError, RecursionError) as error:
-        raise DataDamaged(f"{file} cannot be read: {one_line(error)}") from None
-
-
 def check_manifest(version: Path) -> RunReport:
     """Return every file of a published version against its manifest, and files that the manifest
     does not list.
     """
     try:
-        manifest = _read_manifest(version)
+        manifest = read_manifest(version)
     except DataDamaged as error:
         return RunReport(MANIFEST, [Finding("files", MANIFEST, DIFFERS, error.message)], "damaged")
     if manifest is None:
