@@ -22,7 +22,7 @@ from bench.board.pages.new_row import command_for_row
 from bench.board.pages.panel import as_script, panel_data
 from bench.board.pages.printed import printed_papers
 from bench.board.pages.questions import answered_questions
-from bench.board.pages.run_page import remarks_on, run_facts, sentences
+from bench.board.pages.run_page import run_facts, sentences
 from bench.board.pages.words import plain_text
 from bench.board.tables import BoardTable, PageTable, board_tables
 from bench.compare.forms.scores import (
@@ -99,7 +99,6 @@ def render_board(
         verdict_word=verdict_word,
         table_finding=table_finding,
         drawn_rows=drawn_rows,
-        remarks=partial(remarks_on, board),
         figures=figures,
         claims=claims,
         questions=answered_questions(board),

@@ -18,7 +18,7 @@ from bench.board.pages.engine import render_template
 from bench.board.pages.links import minus, run_link
 from bench.board.pages.printed import printed_papers
 from bench.board.pages.recipes import recipe_grids, trials_grid
-from bench.board.pages.run_page import remarks_on, sentences
+from bench.board.pages.run_page import sentences
 from bench.board.pages.words import plain_text
 from bench.compare.docstrings import Block, blocks, spans
 from bench.compare.formatting import heads
@@ -49,7 +49,7 @@ def render_method(board: Board, method: str) -> str:
         plain_text=plain_text,
         one=described,
         code=sorted({f"{code.package} {code.version}" for code in plugins if code.package}),
-        notes=[" ".join(sentences(board.note or "")[:2]), *remarks_on(board, method)],
+        note=" ".join(sentences(board.note or "")[:2]),
         paragraphs=paragraphs(described) if described else [],
         spans=spans,
         value_text=value_text,

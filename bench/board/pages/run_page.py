@@ -55,7 +55,6 @@ def run_facts(board: Board, run: Run, up: int = 0) -> dict[str, Any]:
         "record": record,
         "by": board.senders.get(record.run_id),
         "described": board.described.get(record.method),
-        "remarks": remarks_on(board, record.method),
         "heads": list(row_heads(board, record)),
         "again": repeat([run]),
         "plan": "\n".join(printable_lines(plan_text(run))),
@@ -70,13 +69,6 @@ def run_facts(board: Board, run: Run, up: int = 0) -> dict[str, Any]:
 def sentences(text: str) -> list[str]:
     """Split a text after each full stop, question mark or exclamation mark."""
     return [part for part in re.split(r"(?<=[^.\s][^.\s][.!?])\s+", text.strip()) if part]
-
-
-def remarks_on(board: Board, method: str) -> list[str]:
-    """Return the sentences of the version's note that name a method; its rows and pages have
-    them."""
-    named = re.compile(rf"(?<![\w-]){re.escape(method)}(?![\w-])")
-    return [sentence for sentence in sentences(board.note or "") if named.search(sentence)]
 
 
 def row_heads(board: Board, record: RunRecord) -> Iterator[dict[str, str]]:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from bench.base.foreign_text import escape_markdown
 from bench.base.grid import Grid
 from bench.base.markup import as_markdown
-from bench.base.text import plural, slug
+from bench.base.text import plural
 from bench.board.addresses import link, search_file
 from bench.board.board import PREVIEW, Board
 from bench.board.figures import Figure
@@ -27,7 +27,6 @@ from bench.compare.forms.scores import score_grid
 from bench.compare.statistics.table import Table
 from bench.compare.words.finding import main_table
 from bench.compare.words.names import table_name
-from bench.papers import papers, tables
 
 
 def _escaped(value: Any) -> Any:
@@ -52,7 +51,6 @@ def _templates() -> jinja2.Environment:
         # as_markdown escapes every text
         "table": lambda grid: Markup(as_markdown(replace(grid, title=""))),  # noqa: S704
         "counted": counted,
-        "slug": slug,
         "table_name": table_name,
     }
     return environment
@@ -104,5 +102,4 @@ def version_readme(
         claims=claims,
         questions=None if questions is None else questions_grid(questions),
         gain_sizes=sizes,
-        printed=[(paper, number, papers()[paper].citation) for paper, number in tables()],
     )

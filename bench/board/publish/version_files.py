@@ -5,13 +5,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 import msgspec
 
-from bench.base.grid import csv_lines
-from bench.base.text import slug
 from bench.board.addresses import method_page, run_file, search_file
 from bench.board.board import Board
 from bench.board.figures import Figure
@@ -28,8 +25,6 @@ from bench.board.publish.versions import PLAN
 from bench.board.repeat import repeat
 from bench.compare.forms.data import table_data, tables_csv
 from bench.compare.rule import RULE
-from bench.papers import results, tables
-from bench.papers.remarks import remarks
 from bench.records.run import Run
 
 SCHEMA = "bench.board/5"
@@ -100,12 +95,8 @@ def board_json(board: Board) -> str:
 
 
 def table_files(board: Board) -> dict[str, str]:
-    """Return file name -> CSV: one file for each table of runs, one line per cell, and one for each
-    printed table."""
-    files = {f"{table.anchor}.csv": tables_csv([table.table]) for table in board.tables}
-    for paper, table in tables():
-        files[f"printed-{slug(paper, table)}.csv"] = _printed_csv(paper, table)
-    return files
+    """Return file name -> CSV, one file for each table, with one line per cell."""
+    return {f"{table.anchor}.csv": tables_csv([table.table]) for table in board.tables}
 
 
 def _run(run: Run, board: Board) -> dict[str, Any]:
@@ -124,28 +115,3 @@ def _run(run: Run, board: Board) -> dict[str, Any]:
         "record": run_file(record.run_id, "run.json"),
         "page": run_file(board.page_of[record.run_id], "index.html"),
     }
-
-
-OF_A_CELL = ("task", "value", "printed", "std")
-"""The fields of a printed number that its row's other numbers do not share."""
-
-
-def _printed_csv(paper: str, table: str) -> str:
-    """Write one line for each printed row, with a column for each task: 78.49, or 77.37±0.88."""
-    cells = results(paper=paper, table=table)
-    facts = [field.name for field in fields(cells[0]) if field.name not in OF_A_CELL]
-    tasks = list(dict.fromkeys(cell.task for cell in cells))
-    rows: dict[tuple[str, ...], dict[str, Any]] = {}
-    said: dict[tuple[str, ...], dict[str, None]] = {}
-    for cell in cells:
-        shared = [getattr(cell, name) for name in facts]
-        key = tuple(map(str, shared))
-        row = rows.setdefault(key, dict(zip(facts, shared, strict=True)))
-        row[cell.task] = cell.value if cell.std is None else f"{cell.printed}±{cell.std:g}"
-        for remark in remarks(cell):
-            words = f"{remark.task}: {remark.text}" if remark.task else remark.text
-            said.setdefault(key, {})[words] = None
-    for key, row in rows.items():
-        row["remarks"] = "; ".join(said.get(key, ()))
-    columns = [*facts, *tasks, "remarks"]
-    return csv_lines(columns, ([row.get(name) for name in columns] for row in rows.values()))

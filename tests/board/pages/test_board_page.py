@@ -15,7 +15,6 @@ from msgspec import structs
 
 from bench.board.board import Board, build_board
 from bench.board.pages import board as pages
-from bench.board.pages import method_page
 from bench.board.publish.described import with_descriptions
 from bench.board.repeat import NOT_REPEATABLE
 from bench.records import Run, RunsFolder
@@ -77,15 +76,6 @@ def test_foreign_text_stays_text(made: Board) -> None:
     assert {row["command"] for row in found["rows"].values()} == {NOT_REPEATABLE}
     data = re.search(r'id="board-data">(.*?)</script>', html, re.DOTALL)
     assert data is not None and "<" not in data[1]
-
-
-def test_a_sentence_of_the_note_is_shown_at_the_rows_that_it_names(made: Board) -> None:
-    note = "First. e.g. this says nothing. promcse had 100 steps. dropout-promcse is no method."
-    html = pages.render_board(replace(made, note=note))
-    assert html.count('class="printed remark"') == len(made.tables)
-    page = method_page.render_method(replace(made, note=note), "promcse")
-    assert '<p class="note">promcse had 100 steps.</p>' in page
-    assert "promcse had" not in method_page.render_method(replace(made, note=note), "simcse")
 
 
 def test_the_time_of_tuning_is_a_column_of_its_own_and_a_commit_is_no_version(

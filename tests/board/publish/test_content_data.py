@@ -4,8 +4,6 @@ out of its place.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from dataclasses import replace
@@ -22,9 +20,9 @@ import bench.compare.forms
 from bench.board.board import Board, build_board
 from bench.board.pages.printed import printed_papers
 from bench.board.publish.readme import version_readme
-from bench.board.publish.version_files import board_json, table_files
+from bench.board.publish.version_files import board_json
 from bench.papers import ReferenceResult, results, tables
-from bench.papers.remarks import all_remarks, remarks
+from bench.papers.remarks import remarks
 from bench.records import Run
 
 SCHEMA = Path(bench.board.publish.__file__).with_name("schema") / "board-5.schema.json"
@@ -89,30 +87,6 @@ def test_the_json_fits_its_schema(shown: Board, hostile: Board) -> None:
     wrong["tables"][0]["table"]["rows"][0]["cells"]["STS12"]["mean"] = "70"
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft202012Validator(schema).validate(wrong)
-
-
-def test_every_printed_number_is_once_in_the_files_with_the_audits_remarks(
-    shown: Board,
-) -> None:
-    lines: list[dict[str, str]] = []
-    cells = []
-    for name, text in table_files(shown).items():
-        if name.startswith("printed-"):
-            lines += csv.DictReader(io.StringIO(text))
-    for line in lines:
-        before, after = list(line).index("read"), list(line).index("remarks")
-        for task in list(line)[before + 1 : after]:
-            if line[task]:
-                cells.append((line["label"], task, line[task]))
-    assert sorted(cells) == sorted(
-        (one.label, one.task, str(one.value) if one.std is None else f"{one.printed}±{one.std:g}")
-        for paper, table in tables()
-        for one in printed_results(paper, table)
-    )
-    conpvp = [line for line in lines if (line["paper"], line["table"]) == ("conpvp", "4")]
-    assert conpvp[0]["STS-B"] == "81.10±0.77" and "STS12: published 69.36" in conpvp[0]["remarks"]
-    written = "".join(line["remarks"] for line in lines)
-    assert all(" ".join(remark.text.split()) in written for remark in all_remarks())
 
 
 def test_every_printed_number_is_on_the_page_with_every_remark_of_the_audit(
