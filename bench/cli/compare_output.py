@@ -20,7 +20,7 @@ from bench.compare.forms.items import items_data, items_grid
 from bench.compare.forms.scores import score_grid
 from bench.compare.items import disagreements, read_texts
 from bench.compare.statistics.table import Table
-from bench.compare.why import calculate, steps_of
+from bench.compare.why import calculate
 from bench.compare.words.finding import best_words, find, main_table, why_no_verdicts
 from bench.compare.words.names import table_name, table_names
 from bench.papers import PaperPart
@@ -79,10 +79,7 @@ def print_why(runs: Sequence[Run], tables: Sequence[Table], name: str) -> None:
     rows = []
     if found.seeds:
         rows.append(("seed", "  ".join(map(str, found.seeds)), ""))
-    shown = [found.of_row, found.of_baseline]
-    if found.of_pairs is not None:
-        shown.append(found.of_pairs)
-    for seeds in shown:
+    for seeds in found.shown:
         sd = "" if seeds.sd is None else f"{seeds.sd:.4f}"
         values = "  ".join(f"{value:.4f}" for value in seeds.values)
         rows.append((seeds.name, values, sd))
@@ -90,7 +87,7 @@ def print_why(runs: Sequence[Run], tables: Sequence[Table], name: str) -> None:
     columns = (first, GridColumn("each seed", wrap=NARROWEST_COLUMN), GridColumn("SD", right=True))
     print_grid(grid(columns, rows))
     steps = (first, GridColumn("value"), GridColumn("from", wrap=NARROWEST_COLUMN))
-    print_grid(grid(steps, steps_of(found)), blank=True)
+    print_grid(grid(steps, found.steps), blank=True)
     say("The rule, and what moderates variances: docs/statistics.md.", blank=True)
 
 

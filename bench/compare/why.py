@@ -16,7 +16,7 @@ from bench.compare.baseline import find_row
 from bench.compare.formatting import interval_end, with_interval
 from bench.compare.judge import head_column
 from bench.compare.statistics.column import Column
-from bench.compare.statistics.differences import EQUAL, Differences
+from bench.compare.statistics.differences import EQUAL
 from bench.compare.statistics.seed_variance import SeedVariances
 from bench.compare.statistics.table import ALPHA, NOT_TRAINED, WORSE, Against, Cell, Row, Table
 from bench.compare.words.names import row_name
@@ -57,37 +57,14 @@ class Seeds:
 class Calculation:
     """A verdict's calculation: a row minus the baseline, in points and squared points."""
 
-    of_row: Seeds
-    """Of the seeds that both have, if they are compared seed by seed."""
-    of_baseline: Seeds
-    seeds: tuple[int | None, ...]
-    """The seeds that both have, if they are compared seed by seed; else empty."""
-    of_pairs: Seeds | None
-    """The row minus the baseline, seed by seed; None if they are independent samples."""
-    seeds_freedom: float
-    """Of the variance over seeds."""
-    items: float
-    """Variance of the difference over items, with sentences that pairs share."""
-    items_freedom: float
-    repeated: float
-    """Variance over repeated draws of few examples; 0 elsewhere."""
-    repeated_freedom: float
-    critical_t: float
-    """The quantile of Student's t that the interval takes."""
-    equal_t: float
-    """The one that the margin of equality takes."""
     table: Table
-    passed: tuple[tuple[Table, str], ...]
-    """Earlier tables with the row, and why it has no verdict there."""
-    comparisons: int
-    worse: int
-    """Rows found worse before the last round, which are set aside."""
-    against: Against
-
-    @property
-    def over_seeds(self) -> list[Seeds]:
-        """Return what has the variance over seeds of the difference."""
-        return [self.of_row, self.of_baseline] if self.of_pairs is None else [self.of_pairs]
+    # earlier tables with the row, and why it has no verdict there
+    passed: Sequence[tuple[Table, str]]
+    # the seeds that both have, if they are compared seed by seed; else empty
+    seeds: Sequence[int | None]
+    # the row and the baseline, of these seeds if there are some, and then their differences
+    shown: Sequence[Seeds]
+    steps: Sequence[Step]
 
 
 def calculate(tables: Sequence[Table], runs: Mapping[str, Run], name: str) -> Calculation:
@@ -110,7 +87,7 @@ def calculate(tables: Sequence[Table], runs: Mapping[str, Run], name: str) -> Ca
         elif cell is None or cell.against is None or cell.against.verdict is None:
             reason = _stands(row) or row.untested or "its table ranks by no column"
         else:
-            return replace(_calculation(table, runs, row, base, cell), passed=tuple(passed))
+            return _calculation(table, runs, row, base, passed)
         passed.append((table, reason))
     if passed:
         _, reason = passed[0]
@@ -129,50 +106,29 @@ def _stands(row: Row) -> str:
 
 
 def _calculation(
-    table: Table, runs: Mapping[str, Run], row: Row, base: Row, cell: Cell
+    table: Table,
+    runs: Mapping[str, Run],
+    row: Row,
+    base: Row,
+    passed: Sequence[tuple[Table, str]],
 ) -> Calculation:
     found = head_column(table, runs)
-    assert found is not None and cell.against is not None and table.tested is not None
+    cell, base_cell = row.cells[-1], base.cells[-1]
+    assert found is not None and cell is not None and base_cell is not None
+    assert cell.against is not None
     column, places = found
     i, other = places.index(table.rows.index(row)), places.index(table.rows.index(base))
-    difference = column.minus(other)
-    items, repeated = column.over_items(other)
-    base_cell = base.cells[-1]
-    assert base_cell is not None
-    level = 1 - table.tested.ci_level
-    _, seeds_freedom = column.over_seeds(other)
     of_row = _seeds(row_name(row, table), column, i, cell)
     of_baseline = _seeds(row_name(base, table), column, other, base_cell)
-    seeds: tuple[int | None, ...] = ()
-    of_pairs = None
+    shown = [of_row, of_baseline]
+    seeds: list[int | None] = []
     if cell.against.paired_seeds is not None:
-        seeds = tuple(seed for seed in cell.seeds if seed in base_cell.seeds)
+        seeds = [seed for seed in cell.seeds if seed in base_cell.seeds]
         of_row = _of_seeds(of_row, cell, seeds)
         of_baseline = _of_seeds(of_baseline, base_cell, seeds)
-        of_pairs = _pairs(of_row, of_baseline, column, i, other)
-    return Calculation(
-        of_row=of_row,
-        of_baseline=of_baseline,
-        seeds=seeds,
-        of_pairs=of_pairs,
-        seeds_freedom=float(seeds_freedom[i]),
-        items=float(items[i]),
-        items_freedom=column.freedom,
-        repeated=float(repeated[i]),
-        repeated_freedom=column.repeated_freedom,
-        critical_t=_quantile(difference, i, level),
-        equal_t=float(difference.equal_t_P()[i]),
-        table=table,
-        passed=(),
-        comparisons=table.tested.comparisons,
-        worse=table.tested.comparisons - round(ALPHA / level),
-        against=cell.against,
-    )
-
-
-def _quantile(difference: Differences, i: int, level: float) -> float:
-    error = float(difference.error_P[i])
-    return float(difference.half_P(level)[i]) / error if error else math.nan
+        shown = [of_row, of_baseline, _pairs(of_row, of_baseline, column, i, other)]
+    steps = _steps(table, column, i, other, cell.against, shown)
+    return Calculation(table=table, passed=passed, seeds=seeds, shown=shown, steps=steps)
 
 
 def _seeds(name: str, column: Column, i: int, cell: Cell) -> Seeds:
@@ -250,30 +206,33 @@ def _moderation(own: float, freedom: float, how: SeedVariances, i: int) -> list[
     return steps
 
 
-def steps_of(calculation: Calculation) -> list[Step]:
+def _steps(
+    table: Table, column: Column, i: int, other: int, against: Against, shown: Sequence[Seeds]
+) -> list[Step]:
     """Write the calculation, from the rows' averages to the word."""
-    c = calculation
-    against = c.against
-    mean, base_mean = (_mean(seeds.values) for seeds in (c.of_row, c.of_baseline))
-    difference = against.difference
-    parts = [*(seeds.part for seeds in c.over_seeds), c.items, c.repeated]
+    mean, base_mean = (_mean(seeds.values) for seeds in shown[:2])
+    # the variance over seeds is that of the differences, if the row is compared seed by seed
+    over_seeds = shown[2:] or shown
+    items, repeated = (float(variance[i]) for variance in column.over_items(other))
+    difference, error = against.difference, against.se or 0.0
     steps = [("difference", f"{difference:+.2f}", f"{mean:.4f} - {base_mean:.4f}")]
-    for seeds in c.over_seeds:
+    for seeds in over_seeds:
         steps += _seed_steps(seeds)
-    steps.append(
-        (
-            "variance over items",
-            _number(c.items),
-            f"of the difference, {_freedom(c.items_freedom)}",
-        )
-    )
-    if c.repeated:
-        steps.append(("draws of examples", _number(c.repeated), _freedom(c.repeated_freedom)))
+    of_items = f"of the difference, {_freedom(column.freedom)}"
+    steps.append(("variance over items", _number(items), of_items))
+    if repeated:
+        steps.append(("draws of examples", _number(repeated), _freedom(column.repeated_freedom)))
+    parts = [*(seeds.part for seeds in over_seeds), items, repeated]
     variances = " + ".join(_number(part) for part in parts if part)
-    error = against.se or 0.0
     steps.append(("standard error", _number(error), f"root of {variances or '0'}"))
     freedom = math.inf if against.df is None else against.df
-    steps.append(("degrees of freedom", _freedom_number(freedom), _satterthwaite(c)))
+    _, seeds_freedom = column.over_seeds(other)
+    how = _satterthwaite(
+        (sum(seeds.part for seeds in over_seeds), float(seeds_freedom[i])),
+        (items, column.freedom),
+        (repeated, column.repeated_freedom),
+    )
+    steps.append(("degrees of freedom", _freedom_number(freedom), how))
     if error:
         steps.append(
             ("t", f"{difference / error:.3f}", f"{difference:.4f} / {_number(error)}"),
@@ -281,23 +240,20 @@ def steps_of(calculation: Calculation) -> list[Step]:
     p = against.p if against.p is not None else math.nan
     steps.append(("p", _probability(p), "two-sided, of t with these degrees of freedom"))
     critical = 1 - (against.ci_level or 0.0)
-    steps.append(("threshold", f"{critical:.4f}", _threshold(c)))
+    steps.append(("threshold", f"{critical:.4f}", _threshold(table, critical)))
     low, high = against.ci_low or 0.0, against.ci_high or 0.0
     how = "the difference alone, without an error"
+    minus = column.minus(other)
     if error:
-        half = f"{c.critical_t:.3f} x {_number(error)}; t table at {1 - critical / 2:.4f}"
+        quantile = float(minus.half_P(critical)[i]) / error
+        half = f"{quantile:.3f} x {_number(error)}; t table at {1 - critical / 2:.4f}"
         how = f"{difference:.4f} ± {half}"
     level = f"{100 * (1 - critical):.1f} %"
     steps.append((f"interval, {level}", f"{interval_end(low)} to {interval_end(high)}", how))
     if against.equal_within is not None:
-        steps.append(
-            (
-                "equal within",
-                f"{against.equal_within:.2f}",
-                f"{abs(difference):.4f} + {c.equal_t:.3f} x {_number(error)}; "
-                f"t table at {1 - EQUAL}, one comparison",
-            )
-        )
+        margin = f"{abs(difference):.4f} + {minus.equal_t_P()[i]:.3f} x {_number(error)}"
+        how = f"{margin}; t table at {1 - EQUAL}, one comparison"
+        steps.append(("equal within", f"{against.equal_within:.2f}", how))
     steps.append(("verdict", against.verdict or "", _reason(p, critical, difference)))
     return steps
 
@@ -315,14 +271,8 @@ def _seed_steps(seeds: Seeds) -> list[Step]:
     return steps
 
 
-def _satterthwaite(c: Calculation) -> str:
-    """Write Satterthwaite's formula with its numbers."""
-    of_seeds = sum(seeds.part for seeds in c.over_seeds)
-    parts = [
-        (of_seeds, c.seeds_freedom),
-        (c.items, c.items_freedom),
-        (c.repeated, c.repeated_freedom),
-    ]
+def _satterthwaite(*parts: tuple[float, float]) -> str:
+    """Write Satterthwaite's formula with its numbers: variances and their degrees of freedom."""
     total = sum(part for part, _ in parts)
     below = [
         f"{_number(part)}² / {_freedom_number(freedom)}"
@@ -334,12 +284,14 @@ def _satterthwaite(c: Calculation) -> str:
     return f"{_number(total)}² / ({' + '.join(below)})"
 
 
-def _threshold(c: Calculation) -> str:
-    compared = plural(c.comparisons, "comparison")
-    if not c.worse:
-        return f"{ALPHA} / {c.comparisons}: {compared}"
-    left = c.comparisons - c.worse
-    return f"{ALPHA} / {left}: {compared}, {c.worse} of them {WORSE} and set aside"
+def _threshold(table: Table, critical: float) -> str:
+    assert table.tested is not None
+    comparisons = table.tested.comparisons
+    compared = plural(comparisons, "comparison")
+    left = round(ALPHA / critical)
+    if left == comparisons:
+        return f"{ALPHA} / {left}: {compared}"
+    return f"{ALPHA} / {left}: {compared}, {comparisons - left} of them {WORSE} and set aside"
 
 
 def _reason(p: float, critical: float, difference: float) -> str:
