@@ -20,14 +20,12 @@ from bench.base.text import plural
 from bench.board.publish import build
 from bench.board.verify.verified import report_grids
 from bench.cli.options import (
-    data_option,
     json_option,
     leave_out_option,
     plugin_option,
     print_json,
     runs_option,
 )
-from bench.data.sets import DataFolder
 
 SHOWN = 20
 """Lines about runs that are left out."""
@@ -87,7 +85,6 @@ SHOWN = 20
     "[default: docs/ next to OUT, in a clone]",
 )
 @leave_out_option
-@data_option
 @plugin_option
 @json_option
 @click.pass_context
@@ -98,7 +95,6 @@ def publish(
     as_json: bool,
     runs: Path | None,
     submissions: Path | None,
-    data: Path | None,
     **options: Any,
 ) -> None:
     """Write a new version of the leaderboards into OUT: pages, Markdown, data.
@@ -116,14 +112,12 @@ def publish(
     """
     if check:
         context.exit(_check_versions(out, as_json))
-    folder = None if data is None else DataFolder(data, offline=True)
     with no_collection(), _status_line() as report:
         outcome = build.publish_version(
             runs,
             out,
             build.PublishOptions(**options),
             submissions=submissions,
-            data=folder,
             report=report,
         )
     for line in outcome.own_data:

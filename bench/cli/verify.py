@@ -21,20 +21,17 @@ from bench.board.verify.places import (
 )
 from bench.board.verify.verified import is_not_judged, report_grids
 from bench.cli.options import (
-    data_option,
     json_option,
     json_text,
     plugin_option,
     runs_option,
 )
-from bench.data.sets import DataFolder
 from bench.records import RunsFolder
 
 
 @click.command()
 @click.argument("places", metavar="[RUN|FOLDER]...", nargs=-1)
 @runs_option
-@data_option
 @plugin_option
 @json_option
 @click.pass_context
@@ -42,7 +39,6 @@ def verify(
     context: click.Context,
     places: tuple[str, ...],
     runs: Path | None,
-    data: Path | None,
     plugins: tuple[Path, ...],
     as_json: bool,
 ) -> None:
@@ -58,7 +54,6 @@ def verify(
     Example:  bench verify simcse-builtin-s42
               bench verify leaderboards/v5
     """
-    folder = None if data is None else DataFolder(data, offline=True)
     folders = list(find_folders(places, RunsFolder(runs)))
     reports = []
     count = sum(len(runs_below(folder)) for folder in folders)
@@ -68,7 +63,7 @@ def verify(
         def say(activity: str) -> None:
             bars.update(task, description=f"verify: {activity}")
 
-        for report in verify_folders(folders, folder, say):
+        for report in verify_folders(folders, say):
             reports.append(report)
             if report.name not in OF_VERSIONS:
                 bars.advance(task)

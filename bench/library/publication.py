@@ -9,7 +9,6 @@ from pathlib import Path
 from bench.base.collector import no_collection
 from bench.base.text import comma_list
 from bench.board.publish.build import Outcome, PublishOptions, publish_version
-from bench.data.sets import DataFolder
 from bench.library.arguments import PathLike, Plugins, as_path, listed, path_text, use_plugins
 from bench.library.terms import in_python_terms
 
@@ -28,7 +27,6 @@ def publish_runs(
     note: str | None = None,
     preview: bool = False,
     leave_out: str | Sequence[str] = (),
-    data: PathLike | None = None,
     plugins: Plugins = (),
 ) -> Outcome:
     """Write a new version of the leaderboards into ``out``, as ``bench publish`` does.
@@ -46,7 +44,6 @@ def publish_runs(
         note: The first thing that readers should know. None: the last version's.
         preview: Write ``out``/preview, which the next preview replaces, and no version.
         leave_out: Suites whose scores and predictions are not published.
-        data: The folder with evaluation data.
         plugins: Python files with suites, or with methods that pages should describe.
 
     Returns:
@@ -70,7 +67,6 @@ def publish_runs(
             Path(path_text(out, "out")).expanduser(),
             options,
             submissions=as_path(submissions, "submissions"),
-            data=None if data is None else DataFolder(as_path(data, "data"), offline=True),
         )
     lines = [*outcome.own_data, *outcome.refused]
     lines += [f"left out: {line}" for line in outcome.board.left_out]

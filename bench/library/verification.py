@@ -14,7 +14,6 @@ from bench.base.printing import draw_grids
 from bench.board.verify.findings import RunReport
 from bench.board.verify.places import find_folders, verify_folders
 from bench.board.verify.verified import report_grids
-from bench.data.sets import DataFolder
 from bench.library.arguments import PathLike, Plugins, as_path, listed, path_text, use_plugins
 from bench.library.libraries import import_pandas
 from bench.library.results import STYLE, Result, print_to_text
@@ -65,7 +64,6 @@ class Reports(tuple[RunReport, ...]):
 def verify_runs(
     what: PathLike | Result | Sequence[PathLike | Result] = (),
     *,
-    data: PathLike | None = None,
     runs: PathLike | None = None,
     plugins: Plugins = (),
 ) -> Reports:
@@ -77,7 +75,6 @@ def verify_runs(
     Args:
         what: Ids (or their beginnings), folders, published versions, results; one or several.
             Without any: all runs in ``runs``.
-        data: The folder with evaluation data.
         runs: The folder of the runs. None: $BENCH_RUNS, or ./runs.
         plugins: Python files with suites.
 
@@ -88,7 +85,6 @@ def verify_runs(
         BenchError: If there is no run.
     """
     use_plugins(plugins)
-    folder = None if data is None else DataFolder(as_path(data, "data"), offline=True)
     places = []
     for named in listed(what):
         if isinstance(named, Result):
@@ -96,4 +92,4 @@ def verify_runs(
         else:
             places.append(str(Path(path_text(named, "what")).expanduser()))
     folders = list(find_folders(places, RunsFolder(as_path(runs))))
-    return Reports(verify_folders(folders, folder))
+    return Reports(verify_folders(folders))

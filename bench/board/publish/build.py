@@ -38,7 +38,6 @@ from bench.board.publish.versions import (
     refuse_altered,
     versions,
 )
-from bench.data.sets import DataFolder
 from bench.method.budget import canonical_budget
 from bench.records.packed import MANIFEST, NAME, Packed
 from bench.records.paths import refuse_paths
@@ -103,15 +102,14 @@ def publish_version(
     options: PublishOptions = DEFAULTS,
     *,
     submissions: Path | None = None,
-    data: DataFolder | None = None,
     report: Report = lambda activity, done, of: None,
 ) -> Outcome:
     """Publish a version in ``out``, or a preview of one. Raises BenchError if that is impossible;
     then nothing is written.
 
     ``runs``: a runs folder; a version has one, too (leaderboards/v5/runs). ``submissions``:
-    a folder of further runs, each checked. ``data``: the folder with evaluation data, to check
-    them with. ``report`` gets an activity, how many of its things are done, and of how many.
+    a folder of further runs, each checked. ``report`` gets an activity, how many of its things are
+    done, and of how many.
     """
     _check_options(options)
     with alone_in(out, TEMPORARY):
@@ -121,7 +119,7 @@ def publish_version(
         texts = _version_texts(options, last, out)
 
         senders = last.senders if last else {}
-        gathered = gather(runs, submissions, data, report, senders, options.leave_out)
+        gathered = gather(runs, submissions, report, senders, options.leave_out)
         report("comparing", 0, 1)
         made, files = _draw(gathered, texts, RunsFolder(runs), last, report)
         folder = None

@@ -35,7 +35,6 @@ from bench.board.publish.versions import RUNS, read_version
 from bench.board.repeat import plan_text
 from bench.board.verify.scores import check_hash, check_score, check_stored_average
 from bench.compare.senders import submitter_of
-from bench.data.sets import DataFolder
 from bench.records.names import CURVE, PLAN, RECORD, predictions_name
 from bench.records.packed import Packed
 from bench.records.paths import refuse_paths
@@ -99,7 +98,6 @@ class Gathered:
 def gather(
     runs: Path | None,
     submissions: Path | None = None,
-    data: DataFolder | None = None,
     report: Report = lambda activity, done, of: None,
     published: Mapping[str, str | None] = {},
     leave_out: Collection[str] = (),
@@ -116,7 +114,7 @@ def gather(
     finished = _finished(RunsFolder(runs), gathered)
     if submissions is not None:
         gathered.published = published
-        finished += _submitted(submissions, data, finished, gathered)
+        finished += _submitted(submissions, finished, gathered)
     gathered.add_suites_left_out()
     for i, run in enumerate(finished):
         report("scoring again and copying predictions", i, len(finished))
@@ -186,9 +184,7 @@ def _read_own(store: RunsFolder, folder: Path, ids: Collection[str]) -> RunRecor
     return store.read(folder.name)
 
 
-def _submitted(
-    submissions: Path, data: DataFolder | None, finished: Sequence[Run], gathered: Gathered
-) -> list[Run]:
+def _submitted(submissions: Path, finished: Sequence[Run], gathered: Gathered) -> list[Run]:
     """Return the submitted runs that pass the checks; each other is noted and left out, and changes
     nothing else.
 
@@ -205,7 +201,7 @@ def _submitted(
         known[run.record.fingerprint] = run.record
     on_board = (*gathered.senders.values(), *gathered.published.values())
     taken = {name.casefold() for name in on_board if name}
-    checked = _checked(submissions, data, gathered)
+    checked = _checked(submissions, gathered)
     ids = Counter(run.record.run_id.casefold() for run, _ in checked)
     runs: list[Run] = []
     for run, name in checked:
@@ -236,15 +232,13 @@ def _submitted(
     return runs
 
 
-def _checked(
-    submissions: Path, data: DataFolder | None, gathered: Gathered
-) -> list[tuple[Run, str]]:
+def _checked(submissions: Path, gathered: Gathered) -> list[tuple[Run, str]]:
     """Return the submitted runs whose files pass the checks, each with its sender; the others are
     noted as refused."""
     checked = []
     for folder in sorted(submissions.glob("[!.]*")):
         try:
-            run = Run(check_submission(folder, data), folder)
+            run = Run(check_submission(folder), folder)
             checked.append((run, submitter_of(folder)))
             gathered.whole.append(run.record)
         except BenchError as error:

@@ -35,7 +35,6 @@ from bench.base.reading import (
 from bench.board.verify import verify_run
 from bench.board.verify.scores import PASS_FILE
 from bench.compare.senders import MOST_BYTES, submitter_of
-from bench.data.sets import DataFolder
 from bench.records.names import CURVE, PLAN, RECORD, predictions_name
 from bench.records.paths import refuse_paths
 from bench.records.record import AVERAGE, REDUCED, RunRecord, Score
@@ -63,7 +62,7 @@ PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """Compressions that take no more memory than they unpack to."""
 
 
-def check_submission(folder: Path, data: DataFolder | None = None) -> RunRecord:
+def check_submission(folder: Path) -> RunRecord:
     """Return the record of a run that may be published. Raises BenchError, with the first
     reason, for any other."""
     folder = folder.absolute()
@@ -73,7 +72,7 @@ def check_submission(folder: Path, data: DataFolder | None = None) -> RunRecord:
         run = Run(RunsFolder(folder.parent).read(folder.name), folder)
         refuse_published_paths(run)
         _check_sizes(run)
-        refuse(verify_run(folder, data).findings, unchecked=("score", "average"))
+        refuse(verify_run(folder).findings, unchecked=("score", "average"))
     except BenchError:
         raise
     except Exception as error:  # a stranger's file may be wrong in ways that nobody thought of

@@ -12,7 +12,6 @@ from bench.board.verify import check_manifest, runs_below, verify_run
 from bench.board.verify.findings import RunReport
 from bench.board.verify.tables import check_tables
 from bench.board.verify.versions import MANIFEST, TABLES, is_version
-from bench.data.sets import DataFolder
 from bench.records import RunsFolder
 
 PUBLISHED = Path("leaderboards")
@@ -50,7 +49,6 @@ def check_in_tree(version: Path) -> None:
 
 def verify_folders(
     folders: Sequence[Path],
-    data: DataFolder | None,
     say: Callable[[str], None] = lambda activity: None,
 ) -> Iterator[RunReport]:
     """Yield a report on the manifest of each version, then one on each run, then one on the tables
@@ -70,7 +68,7 @@ def verify_folders(
         yield check_manifest(version)
     say("scores of runs")
     for run in runs:
-        yield verify_run(run, data)
+        yield verify_run(run)
     for version in versions:
         say(f"tables of {version.name}")
         yield check_tables(version)

@@ -4,24 +4,22 @@ files, checkpoint and fingerprint.
 
 from __future__ import annotations
 
-import functools
 import os
 from pathlib import Path
 
-from bench.base.errors import BenchError, DataMissing
+from bench.base.errors import BenchError
 from bench.base.findings import DIFFERS, UNCHECKED, Finding
 from bench.base.reading import CURVE_BYTES, list_plain_files, open_plain_file
 from bench.board.verify.findings import NotChecked, RunReport, make_finding, name_score
 from bench.board.verify.scores import check_scores
 from bench.board.verify.versions import compare_files
-from bench.data.sets import DataFolder
 from bench.records.fingerprint import record_fingerprint
 from bench.records.names import CURVE, data_key
-from bench.records.record import AVERAGE, RunRecord, Score, ScoreKey
+from bench.records.record import AVERAGE, RunRecord, Score
 from bench.records.run import Run
 from bench.records.selection import known_sets
 from bench.records.store import RunsFolder
-from bench.score.suites import OWN, find_task, suite_names
+from bench.score.suites import OWN
 
 
 def _fingerprint_difference(record: RunRecord) -> str:
@@ -40,8 +38,8 @@ def _fingerprint_difference(record: RunRecord) -> str:
     return f"{record.fingerprint[:12]} is recorded, the record's fields give {again[:12]}"
 
 
-def _data_difference(score: Score, record: RunRecord, data: DataFolder | None) -> str:
-    """Compare the recorded hash with the hash that bench knows, and with the set in ``data``."""
+def _data_difference(score: Score, record: RunRecord) -> str:
+    """Compare the recorded hash of the data with the one that bench knows."""
     recorded = record.provenance.data.get(data_key(score.task, score.protocol, score.suite))
     expected = known_sets()["data"].get(f"{score.suite}/{data_key(score.task, score.protocol)}")
     if recorded is None:
@@ -50,29 +48,9 @@ def _data_difference(score: Score, record: RunRecord, data: DataFolder | None) -
         return "the recorded hash is not that of this data set"
     if score.suite == OWN:
         raise NotChecked("a file that somebody added: bench has no hash for it")
-    if data is None and expected is None:
-        raise NotChecked("bench has no hash of this set; add --data DIR")
-    if data is None:
-        return ""
-    if score.suite not in suite_names() or score.suite == "mteb":
-        raise NotChecked(f"verify does not read the data of {score.suite}")
-    try:
-        sha256 = _set_sha256(data, score.key)
-    except BenchError as error:
-        if expected is not None and isinstance(error, DataMissing):
-            return ""
-        raise NotChecked(error.message) from None
-    return "" if sha256 == recorded else "the set in the data folder is not the set that was scored"
-
-
-@functools.lru_cache(maxsize=256)
-def _set_sha256(data: DataFolder, key: ScoreKey) -> str:
-    """Return the hash of a set in a folder, read once for all runs. Raises DataMissing,
-    DataDamaged."""
-    task = find_task(key)
-    if task is None:
-        raise DataMissing(f"{key.suite} has no task {key.task} under {key.protocol}")
-    return task.load(data).sha256
+    if expected is None:
+        raise NotChecked("bench has no hash of this set")
+    return ""
 
 
 def _checkpoint_difference(run: Run) -> str:
@@ -87,12 +65,11 @@ def _checkpoint_difference(run: Run) -> str:
     return ""
 
 
-def verify_run(folder: Path, data: DataFolder | None = None) -> RunReport:
+def verify_run(folder: Path) -> RunReport:
     """Compare everything in one run's folder with its record. Damaged files are findings, never
     exceptions.
 
-    ``data``: also compare with the data sets in that folder. A run that is locked by a process is
-    not checked: its files may be newer than its record.
+    A run that is locked by a process is not checked: its files may be newer than its record.
     """
     folder = folder.absolute()
     store = RunsFolder(folder.parent)
@@ -113,7 +90,7 @@ def verify_run(folder: Path, data: DataFolder | None = None) -> RunReport:
     for score in run.scores:
         if score.task != AVERAGE:
             name = name_score(score)
-            findings.append(make_finding("data", name, _data_difference, score, run.record, data))
+            findings.append(make_finding("data", name, _data_difference, score, run.record))
     findings += check_folder(folder)
     findings.append(make_finding("checkpoint", "checkpoint", _checkpoint_difference, run))
     findings.append(make_finding("fingerprint", "fingerprint", _fingerprint_difference, run.record))

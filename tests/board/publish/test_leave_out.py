@@ -105,7 +105,7 @@ def test_a_submission_that_is_published_in_part_is_not_refused_later(
     for folder in two_suites.glob("simcse*"):
         shutil.copytree(folder, sent / folder.name, ignore=lambda *_: ["checkpoint"])
         (sent / folder.name / SENDER_FILE).write_text("Ada Lovelace\n")
-    monkeypatch.setattr(gather, "check_submission", lambda folder, _: read_record(folder / RECORD))
+    monkeypatch.setattr(gather, "check_submission", lambda folder: read_record(folder / RECORD))
     first = quick(submissions=sent, leave_out=("fewshot",))
     assert first.refused == [] and suites_in(out / "v1") == {"check"}
     for leave_out in (("fewshot",), ()):

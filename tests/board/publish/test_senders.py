@@ -53,7 +53,7 @@ def submitted(folder: Path, seed: int, by: str, **changes: object) -> RunRecord:
     return made
 
 
-def read_only(folder: Path, data: object = None) -> RunRecord:
+def read_only(folder: Path) -> RunRecord:
     """Replace all checks: made runs have scores without predictions."""
     return read_record(folder / "run.json")
 

@@ -256,8 +256,8 @@ def test_an_error_that_nobody_thought_of_refuses_that_run_alone(
         assert bench("submit", theirs.folder(run.run_id), "--by", "Ada", "--to", box).exit_code == 0
     real = checking.verify_run
 
-    def odd(folder: Path, data: Any) -> Any:
-        return 1 / 0 if folder.name == bad.run_id else real(folder, data)
+    def odd(folder: Path) -> Any:
+        return 1 / 0 if folder.name == bad.run_id else real(folder)
 
     monkeypatch.setattr(checking, "verify_run", odd)
     made_run(tmp_path / "own", "ct", 1, suites=("check",))
