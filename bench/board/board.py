@@ -24,16 +24,13 @@ from bench.board.tables import (
     page_tables,
     row_anchors,
 )
-from bench.compare.beside_paper import beside_rows
 from bench.compare.claims import JudgedClaim, judge_claims
 from bench.compare.gain_sizes import SpreadOfRow, row_spreads
 from bench.compare.grouping import recorded_budget
-from bench.compare.printed import Reproduced
 from bench.compare.senders import with_sender
 from bench.compare.statistics.table import Row, Table
 from bench.compare.tables import make_tables
 from bench.compare.words.finding import find, main_table
-from bench.papers import ReferenceResult, results, rows, tables
 from bench.records.record import RunRecord
 from bench.records.run import Run
 from bench.records.searches import Search
@@ -196,23 +193,6 @@ class Board:
             return 0.0 if cell is None else cell.mean
 
         return sorted(best.values(), key=mean, reverse=True)[:MOST_FINISHED]
-
-    @cached_property
-    def reproduced(self) -> Mapping[ReferenceResult, Reproduced]:
-        """Printed number -> our number for it, judged as ``bench compare --paper`` does.
-
-        Submitted runs, and rows with recipe values that a command set, are not among them.
-        """
-        groups: dict[tuple[str, ...], list[RunRecord]] = {}
-        for shown, row in self.rows:
-            if not shown.table.sender:
-                groups[row.runs] = [self.records[run] for run in row.runs]
-        found: dict[ReferenceResult, Reproduced] = {}
-        for paper, table in tables():
-            for beside in beside_rows(rows(results(paper=paper, table=table)), groups.values()):
-                if not beside.why_not:
-                    found |= {cell.printed: cell for cell in beside.cells if cell.mean is not None}
-        return found
 
 
 def _form(table: Table) -> tuple[object, ...]:

@@ -82,7 +82,6 @@ def render_board(
         table_name=table_name,
         note_lines=note_lines,
         trained_with=trained_with_grid,
-        trains=trains,
         known_numbers=known_numbers,
         number_texts=texts_of_numbers,
         legend_line=legend_line,
@@ -152,17 +151,6 @@ def known_numbers(table: Table) -> list[str]:
 def texts_of_numbers(row: Row) -> Mapping[str, tuple[str, float | None]]:
     """Return these of a row, each as a text and as a number."""
     return number_texts(row) | beside_texts(row)
-
-
-def trains(board: Board, row: Row) -> str:
-    """Say if a row trains nothing, a part or the whole encoder; "" if that was not recorded."""
-    count = row.cost.get("trainable_parameters") if row.cost else None
-    if row.setting == "none" or count == 0:
-        return "nothing"
-    total = board.records[row.runs[0]].cost.total_parameters
-    if count is None or total is None:
-        return ""
-    return "the whole encoder" if count >= total else "a part"
 
 
 def switches(tables: Sequence[BoardTable]) -> dict[str, dict[str, tuple[str, str]]]:

@@ -1,16 +1,14 @@
-"""The printed tables of papers, with the audit's remarks and our number for each cell that runs
-here have."""
+"""The printed tables of papers, with the audit's remarks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bench.base.grid import Grid, GridCell, GridColumn, GridRow, grid, indented
+from bench.base.grid import Grid, GridCell, GridColumn, grid
 from bench.base.text import list_names, plural, slug
 from bench.board.board import Board
 from bench.board.pages.links import method_link
-from bench.compare.consistency import ABOVE, BELOW, NOT_TESTED
 from bench.papers import (
     README,
     SUITES,
@@ -25,7 +23,6 @@ from bench.papers.remarks import KINDS, remarks
 
 MAIN = "main"
 """The name of a paper's only table of results, if its number is not known."""
-SIGNS = {BELOW: "outside", ABOVE: "outside", NOT_TESTED: "not tested"}
 
 
 class PrintedTable(NamedTuple):
@@ -96,28 +93,16 @@ def method_of(row: PrintedRow) -> str:
 
 
 def printed_grid(board: Board, lines: Sequence[PrintedRow], up: int = 0) -> Grid:
-    """Lay out rows as printed, each with ours below it if runs have its method, backbone and
-    recipe."""
+    """Lay out rows as printed."""
     tasks = dict.fromkeys(cell.task for row in lines for cell in row.cells)
-    made: list[GridRow | list[GridCell | str]] = []
+    made: list[list[GridCell | str]] = []
     for row in lines:
         cells = {cell.task: cell for cell in row.cells}
         ours = method_of(row)
-        label = GridCell(
-            text=row.first.label,
-            link=method_link(board, ours) if ours in board.methods and up == 0 else "",
-        )
-        made.append(
-            [
-                label,
-                row.first.backbone,
-                *(_number(cells.get(task)) for task in tasks),
-                _origin(row),
-            ]
-        )
-        here = [_ours(board, cells.get(task)) for task in tasks]
-        if any(cell.main for cell in here):
-            made.append(indented(["ours", "", *here, ""]))
+        is_here = ours in board.methods and up == 0
+        label = GridCell(text=row.first.label, link=method_link(board, ours) if is_here else "")
+        numbers = [_number(cells.get(task)) for task in tasks]
+        made.append([label, row.first.backbone, *numbers, _origin(row)])
     return grid(
         ["as published", "backbone", *(GridColumn(task, right=True) for task in tasks), "of"],
         made,
@@ -155,14 +140,3 @@ def _number(cell: ReferenceResult | None) -> GridCell:
     if cell is None:
         return GridCell()
     return GridCell(text=cell.printed + ("" if cell.std is None else f" ±{cell.std:g}"))
-
-
-def _ours(board: Board, cell: ReferenceResult | None) -> GridCell:
-    """Return the mean of our runs with half of the prediction interval for as many runs as the
-    paper had."""
-    here = board.reproduced.get(cell) if cell else None
-    if here is None or here.mean is None:
-        return GridCell()
-    return GridCell(
-        number=here.mean, decimals=here.decimals, spread=here.half, sign=SIGNS.get(here.verdict, "")
-    )

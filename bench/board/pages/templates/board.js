@@ -94,8 +94,7 @@
   // --- the state, and the address that holds it ---
 
   const TABLE = ["setting", "backbone", "suite", "length"]; // choices of tables
-  const ROW = ["family", "trains"]; // choices of rows
-  const defaults = { ...Object.fromEntries(TABLE.map((key) => [key, tables[0]?.[key] ?? ""])), text: "all", family: "", trains: "", q: "", sort: "", cell: "" };
+  const defaults = { ...Object.fromEntries(TABLE.map((key) => [key, tables[0]?.[key] ?? ""])), q: "", sort: "", cell: "" };
   const lists = Object.fromEntries([...document.querySelectorAll("[data-key]")].map((list) => [list.dataset.key, list]));
   let state = { ...defaults };
   const address = (next) => "#" + new URLSearchParams(Object.entries(next).filter(([key, value]) => key === "suite" || value !== defaults[key]));
@@ -133,7 +132,7 @@
   // --- what is shown ---
 
   const matches = (one, wanted) =>
-    wanted.q.toLowerCase().split(/\s+/).every((word) => one.text.includes(word)) && ROW.every((key) => !wanted[key] || one[key] === wanted[key]);
+    wanted.q.toLowerCase().split(/\s+/).every((word) => one.text.includes(word));
   const matching = (table, wanted) => (fits(table, wanted) ? table.rows.filter((one) => matches(one, wanted)) : []);
   const matchingAll = (wanted) => tables.flatMap((table) => matching(table, wanted)).length;
 
@@ -165,11 +164,6 @@
   // The options of a choice: where each leads, and how many rows it shows next to the other choices, so that they add up to "all".
   function offer(key) {
     const list = lists[key];
-    if (ROW.includes(key)) {
-      const values = [...new Set(tables.filter((table) => fits(table, state)).flatMap((table) => table.rows.map((one) => one[key])))].sort();
-      list.parentElement.hidden = values.length < 2 && !state[key];
-      list.replaceChildren(...["", ...values.filter(Boolean)].map((value) => make("li", {}, make("a", { "data-value": value }, value || "all", " ", make("small")))));
-    }
     for (const link of list.querySelectorAll("a")) {
       const value = link.dataset.value, rows = matchingAll({ ...state, [key]: value });
       link.href = address(chosen(key, value));
