@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from bench.base.errors import BenchError, UnknownName
+from bench.base.errors import UnknownName
 from bench.base.text import list_names
 from bench.records.names import data_key
 from bench.records.record import AVERAGE, RunRecord
@@ -21,30 +21,13 @@ NAMED = 6
 
 
 def check_suite_names(option: str, names: Iterable[str], records: Sequence[RunRecord]) -> None:
-    """Raise BenchError, with a hint, for a name that is no suite of bench and none of these
-    runs."""
+    """Raise UnknownName for a name that is no suite of bench and none of these runs."""
     scored = {score.suite for record in records for score in record.scores}
     known = {*scored, *suite_names()}
     for name in names:
-        if name in known:
-            continue
-        suite, colon, _ = name.partition(":")
-        if colon and suite in known:
-            raise BenchError(f"{option} {name}: expected a whole suite", f"{option} {suite}")
-        owner = _suite_with_task(name, records)
-        if owner is not None:
-            raise BenchError(f"{option} {name}: a task of the suite {owner}", f"{option} {owner}")
-        raise UnknownName("suite", name, known, hint=f"{option} SUITE: {', '.join(sorted(scored))}")
-
-
-def _suite_with_task(name: str, records: Sequence[RunRecord]) -> str | None:
-    """Return the suite that has a task of this name, or that scored a file of this name."""
-    wanted = {name.lower(), Path(name).stem.lower()}
-    for record in records:
-        for score in record.scores:
-            if score.task.lower() in wanted:
-                return score.suite
-    return None
+        if name not in known:
+            suites = ", ".join(sorted(scored))
+            raise UnknownName("suite", name, known, hint=f"{option} SUITE: {suites}")
 
 
 def keep_suites(record: RunRecord, kept: Collection[str]) -> RunRecord:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from bench.base.text import list_names
@@ -29,9 +29,6 @@ CODE = "code of the method"
 BEFORE_TRAINING = 0
 """Steps of a start: a run of a method that trains, which ended before the first one."""
 
-AHEAD = timedelta(days=1)
-"""A record may be dated this far in the future before a line says so."""
-
 Differs = tuple[tuple[str, str], ...]
 """What sets a row apart from rows of the same name: (recipe key or other term, value)."""
 
@@ -46,8 +43,6 @@ class RowRuns:
     """The commands that show runs of other code of the method; "" if there is one code only."""
     older: tuple[str, ...] = ()
     """Ids of runs that are left out, because newer ones have their seeds."""
-    ahead: tuple[str, ...] = ()
-    """Ids of runs that are dated in the future."""
 
 
 def is_start(record: RunRecord) -> bool:
@@ -152,14 +147,7 @@ def _choose_code(runs: Sequence[RunRecord], differs: Differs) -> RowRuns:
         differs,
         other_code="; ".join(commands),
         older=tuple(sorted(left_out)),
-        ahead=tuple(dated_ahead(newest_first)),
     )
-
-
-def dated_ahead(runs: Sequence[RunRecord]) -> list[str]:
-    """Return the ids of runs with records dated in the future, in alphabetical order."""
-    limit = datetime.now(UTC) + AHEAD
-    return sorted(run.run_id for run in runs if moment(run.provenance.created) > limit)
 
 
 def moment(created: str) -> datetime:

@@ -227,7 +227,6 @@ def _row(
         model=first.model_name,
         other_code=row_runs.other_code,
         older=row_runs.older,
-        ahead=row_runs.ahead,
     )
 
 

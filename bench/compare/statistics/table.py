@@ -189,8 +189,6 @@ class Row:
     other_code: str = ""
     # ids of runs that are left out, because newer ones have their seeds
     older: tuple[str, ...] = ()
-    # ids of runs that are dated in the future
-    ahead: tuple[str, ...] = ()
     # the source of its values: "paper", "recipe", "tuned: 12 trials"; "" if nothing is trained
     values: str = ""
     # the name of an evaluated object or of vectors, or of any ready-made encoder in a table of

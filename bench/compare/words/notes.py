@@ -90,17 +90,13 @@ def with_notes(table: Table, tables: Sequence[Table], records: Mapping[str, RunR
 
 
 def _run_notes(table: Table) -> Iterator[str]:
-    """Yield a line for runs without a score of a column, for runs dated in the future, and for runs
-    that are left out."""
+    """Yield a line for runs without a score of a column, and for runs that are left out."""
     older: dict[str, tuple[str, ...]] = {}
     for row in table.rows:
         name = row_name(row, table)
         for column, cell in zip(table.columns, row.cells, strict=True):
             if cell is not None and len(cell.values) < len(row.runs):
                 yield f"{name}: {column} from {len(cell.values)} of {len(row.runs)} seeds"
-        if row.ahead:
-            ids = list_names(row.ahead, FEW_IDS)
-            yield f"{name}: dated in the future, by a clock that was ahead: {ids}"
         if row.older:
             older[name] = row.older
     left_out = [run_id for of_row in older.values() for run_id in of_row]
