@@ -146,7 +146,7 @@ def _where(board: Board, judged: JudgedClaim, table: Table) -> str:
     the task if it is not the average."""
     words = [suite_name(table.suite), setting_words(table.setting)]
     main = main_table([shown.table for shown in board.tables])
-    if main is not None and table.length != main.length:
+    if main is not None and table.length and table.length != main.length:
         words.append(budget_words(table.length))
     task = judged.claim.task
     if task != AVERAGE:

@@ -53,15 +53,21 @@ def test_a_claim_that_rows_of_another_length_test_says_so(tmp_path: Path) -> Non
                 records.append(made_run(tmp_path, method, seed, recipe=recipe))
     for seed in (1, 2, 3):
         records.append(made_run(tmp_path, "conpvp", seed, recipe={"budget": "100steps"}))
+        for variant in ("", "eh"):
+            # the supervised runs have one length, so no table of theirs names it
+            records.append(
+                made_run(tmp_path, "promcse", seed, setting="supervised", variant=variant)
+            )
     board = build_board(
         runs_in(tmp_path, records), version="v1", title="Test", main_budget="1000steps"
     )
     claims = claims_grids(board)
     assert claims is not None
-    places = {row[0].text: row[3].text for row in claims.tested.rows if "STS" in row[3].text}
+    places = {(row[0].text, row[3].text) for row in claims.tested.rows if "STS" in row[3].text}
     assert places == {
-        "PromCSE": "STS, unsupervised",
-        "ConPVP": "STS, unsupervised, 100 steps",
+        ("PromCSE", "STS, unsupervised"),
+        ("PromCSE", "STS, supervised"),
+        ("ConPVP", "STS, unsupervised, 100 steps"),
     }
 
 
