@@ -12,7 +12,6 @@ tests compare with bench. Ten minutes on one core.
 from __future__ import annotations
 
 import argparse
-import itertools
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -255,7 +254,7 @@ def main() -> None:
     parser.add_argument("--tables", type=int, default=4000)
     parser.add_argument("--only", default="", help="worlds with this text in their name")
     args = parser.parse_args()
-    heading = f"{'':44}{'rule':>8}{'unpaired':>10}"
+    heading = f"{'':44}{'rule':>10}{'unpaired':>10}"
     print(f"wrong tables, nothing differs\n{heading}")
     for name, world in worlds_where_nothing_differs().items():
         if args.only in name:
@@ -265,7 +264,7 @@ def main() -> None:
         if args.only in name:
             _print(name, *(share_found(worlds, args.tables, paired) for paired in RULES))
     print("\nfive seeds of each row: wrong tables, nothing differs; gains of a point found")
-    print(f"{'':44}{'wrong':>8}{'unpaired':>10}{'found':>8}{'unpaired':>10}")
+    print(f"{'':44}{'wrong':>10}{'unpaired':>10}{'found':>10}{'unpaired':>10}")
     for name in SHAPES:
         shape = shapes()[name]
         for spread, words in ((0.5, "SD 0.5"), (None, "measured SDs")):
@@ -276,9 +275,7 @@ def main() -> None:
 
 
 def _print(name: str, *shares: float) -> None:
-    widths = itertools.cycle((8, 10))
-    texts = [f"{share:{width}.3f}" for share, width in zip(shares, widths, strict=False)]
-    print(f"{name:44}{''.join(texts)}", flush=True)
+    print(f"{name:44}" + "".join(f"{share:10.3f}" for share in shares), flush=True)
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ def announce_fetches(pending: Sequence[Pending], folder: Path) -> None:
 
 
 def pending_grid(pending: Sequence[Pending]) -> Grid:
-    """Lay out names, sizes and licences; below them the total, terms of use and notes, once each."""
+    """Lay out names, sizes and licences, with the total, terms of use and notes below them."""
     rows = []
     for item in pending:
         megabytes = "?" if item.bytes is None else f"{item.bytes / 1e6:,.1f}"

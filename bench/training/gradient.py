@@ -97,8 +97,8 @@ def check_split(method: Method | type[Method]) -> None:
         raise BenchError(
             f"{method.name} defines its loss as a whole, in forward(batch), "
             "so its batches cannot be cut into chunks, or shared by several processes",
-            "omit --chunk and --on torchrun, or define views(batch) and loss(views, batch) instead: "
-            "docs/add-a-method.md",
+            "omit --chunk and --on torchrun, or define views(batch) and loss(views, batch) "
+            "instead: docs/add-a-method.md",
         )
 
 

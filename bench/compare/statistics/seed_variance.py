@@ -58,8 +58,8 @@ def seed_variances(variance_M: Floats, freedom_M: ArrayLike) -> SeedVariances:
     arguments as for ``moderated_variances``.
 
     Moderated, and raised towards the mean of all. A method with a sample variance that an F test
-    finds larger than the pooled variance of the others keeps its own: it would otherwise borrow
-    from methods that are not like it.
+    finds larger than the pooled variance of the others keeps its own: the others are not like it,
+    and it borrows nothing.
     """
     from scipy.special import fdtrc
 

@@ -189,9 +189,9 @@ def _place_parts(setting: str | None, backbone: str | None, length: str) -> list
     return [*parts, ("length", budget_words(length))]
 
 
-def place_words(setting: str | None, backbone: str | None, length: str = "") -> str:
-    """Return "unsupervised, built-in backbone, 1,000 steps"."""
-    return ", ".join(word for _, word in _place_parts(setting, backbone, length) if word)
+def place_words(setting: str | None, backbone: str | None) -> str:
+    """Return "unsupervised, built-in backbone"."""
+    return ", ".join(word for _, word in _place_parts(setting, backbone, "") if word)
 
 
 def suite_name(suite: str) -> str:

@@ -351,7 +351,8 @@ def _saved_folder(folder: Path) -> Path:
     if not is_saved(folder):
         raise CorpusError(
             f"{folder} is a folder, and none that save_to_disk wrote",
-            "name its files: --corpus A.txt --corpus B.txt; or the folder that Dataset.save_to_disk made",
+            "name its files: --corpus A.txt --corpus B.txt; or the folder that "
+            "Dataset.save_to_disk made",
         )
     splits = split_names(folder)
     if not splits:
