@@ -14,9 +14,8 @@ from io import StringIO
 from bench.base.foreign_text import format_csv_value
 
 MAY_BE_BEST = "may be the best"
-SIGNS = {"outside": "*", "not tested": "-", MAY_BE_BEST: "◆"}
-"""What a cell says of its number -> the sign that texts have for it. Pages shade candidates for the
-best."""
+BEST_SIGN = "◆"
+"""What a text has behind a cell that may be the best. Pages shade it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +27,7 @@ class GridCell:
     decimals: int = 2
     # printed after ±
     spread: float | None = None
-    # a key of SIGNS
-    sign: str = ""
+    may_be_best: bool = False
     # "best", "strong", "second" or "dim"
     emphasis: str = ""
     # a relative address, for Markdown and HTML

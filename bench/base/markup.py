@@ -9,7 +9,7 @@ from functools import lru_cache
 from urllib.parse import quote
 
 from bench.base.foreign_text import escape_latex, escape_markdown, make_visible
-from bench.base.grid import MAY_BE_BEST, SIGNS, Grid, GridCell, GridRow
+from bench.base.grid import BEST_SIGN, MAY_BE_BEST, Grid, GridCell, GridRow
 
 BEFORE_LATEX = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
@@ -65,7 +65,11 @@ def _markdown_cell(cell: GridCell) -> str:
         text = f"[{text}]({quote(cell.link, safe='/:?#=&%+@')})"
     if text:
         text = MARKDOWN_EMPHASIS.get(cell.emphasis, "{}").format(text)
-    parts = [text, f"± {cell.half}" if cell.half else "", escape_markdown(SIGNS.get(cell.sign, ""))]
+    parts = [
+        text,
+        f"± {cell.half}" if cell.half else "",
+        BEST_SIGN if cell.may_be_best else "",
+    ]
     return " ".join(part for part in parts if part)
 
 
@@ -118,10 +122,10 @@ def _latex_cell(cell: GridCell) -> str:
         main = LATEX_EMPHASIS.get(cell.emphasis, "%s") % main
     return "".join(
         [
-            r"\cellcolor[gray]{0.9}" if cell.sign == MAY_BE_BEST else "",
+            r"\cellcolor[gray]{0.9}" if cell.may_be_best else "",
             main,
             rf"\,{{\tiny$\pm${cell.half}}}" if cell.half else "",
-            escape_latex(SIGNS.get(cell.sign, "")),
+            escape_latex(BEST_SIGN) if cell.may_be_best else "",
         ]
     )
 
@@ -166,9 +170,9 @@ def _html_cell(cell: GridCell, side: str) -> str:
     parts = [
         f"<{tag}>{text}</{tag}>" if tag and text else text,
         f" <small>± {cell.half}</small>" if cell.half else "",
-        f' <abbr title="{cell.sign}">{SIGNS[cell.sign]}</abbr>' if cell.sign else "",
+        f' <abbr title="{MAY_BE_BEST}">{BEST_SIGN}</abbr>' if cell.may_be_best else "",
     ]
-    tint = "tint" if cell.sign == MAY_BE_BEST else ""
+    tint = "tint" if cell.may_be_best else ""
     names = " ".join(name for name in (tint, side) if name)
     return f"<td{_class(names)}>{''.join(parts)}</td>"
 

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bench.base.foreign_text import encodable, make_visible
-from bench.base.grid import INDENT, SIGNS, Grid, GridCell
+from bench.base.grid import BEST_SIGN, INDENT, Grid, GridCell
 from bench.base.terminal import NO_TERMINAL, terminal_width
 from bench.base.text import list_names
 
@@ -163,8 +163,8 @@ def _draw_column(table: Grid, number: int, console: Console) -> list[Padding]:
 def _tail(cell: GridCell, encoding: str) -> str:
     """Return what follows a cell's text: spread and sign."""
     tail = f" ± {cell.half}" if cell.half else ""
-    if cell.sign:
-        tail += f" {SIGNS[cell.sign]}"
+    if cell.may_be_best:
+        tail += f" {BEST_SIGN}"
     return encodable(tail, encoding)
 
 

@@ -48,14 +48,14 @@ TABLE = grid(
     ],
     [
         (
-            GridCell(text="simcse", link="m/simcse.html", sign="may be the best"),
+            GridCell(text="simcse", link="m/simcse.html", may_be_best=True),
             GridCell(number=-0.5),
             GridCell(number=71.25, spread=0.5),
-            GridCell(number=70.456, sign="outside", emphasis="best"),
+            GridCell(number=70.456, emphasis="best"),
             "日本語 and more words",
         ),
         indented(
-            ["a|b <i>", "", GridCell(text="9.00", sign="not tested", emphasis="second"), "", "="]
+            ["a|b <i>", "", GridCell(text="9.00", emphasis="second"), "", "="]
         ),
     ],
     title="a title_",

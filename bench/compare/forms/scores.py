@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bench.base.grid import MAY_BE_BEST, Grid, GridCell, GridColumn, GridRow, grid, indented
+from bench.base.grid import Grid, GridCell, GridColumn, GridRow, grid, indented
 from bench.compare.costs import COSTS
 from bench.compare.formatting import score, signed_number, spread, with_interval
 from bench.compare.statistics.table import Cell, Row, Table
@@ -98,7 +98,7 @@ def _grid_row(
     row: Row, table: Table, numbers: Sequence[GridCell | str], *, with_spread: bool
 ) -> GridRow:
     cells: list[GridCell | str] = [
-        GridCell(text=row_name(row, table), sign=MAY_BE_BEST if row.may_be_best else ""),
+        GridCell(text=row_name(row, table), may_be_best=row.may_be_best),
         GridCell(text=str(table.n(row)), emphasis="dim"),
     ]
     tasks: Sequence[Cell | None] = row.cells

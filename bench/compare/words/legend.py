@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
-from bench.base.grid import MAY_BE_BEST
+from bench.base.grid import BEST_SIGN, MAY_BE_BEST
 from bench.base.text import list_names
 from bench.compare.costs import COSTS
 from bench.compare.formatting import metric_words
@@ -69,7 +69,7 @@ def legend_line(table: Table) -> str:
     return f"Difference from {baseline_name(table)} in points{with_interval}{shaded}"
 
 
-def legend(table: Table, candidate: str = "◆") -> Iterator[str]:
+def legend(table: Table, candidate: str = BEST_SIGN) -> Iterator[str]:
     """Yield a sentence for each thing that the table has, without a full stop.
 
     ``candidate``: how a form marks a row that may be the best.
