@@ -64,6 +64,17 @@ class Verbs(HelpfulGroup):
 
     welcome = WELCOME
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run bench, and say in one line which file failed. Even help fails on a full disk."""
+        try:
+            return super().main(*args, **kwargs)
+        except OSError as error:
+            if error.filename is None:
+                drop_output()
+            where = f"{error.filename}: " if error.filename is not None else ""
+            show_error(BenchError(f"{where}{error.strerror or error}"))
+            sys.exit(2)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
 
@@ -111,17 +122,11 @@ class Verbs(HelpfulGroup):
         except BrokenPipeError:  # `bench ... | head`
             drop_output()
             ctx.exit(0)
-        except OSError as error:
-            if error.filename is None:  # a full disk, for example
-                drop_output()
-            where = f"{error.filename}: " if error.filename is not None else ""
-            show_error(BenchError(f"{where}{error.strerror or error}"))
-            ctx.exit(2)
         except MemoryError as error:
             what = " ".join(str(error).split()) or "there is no room for what was asked for"
             show_error(BenchError(f"the memory does not suffice: {what}"))
             ctx.exit(2)
-        except click.exceptions.Exit:
+        except (OSError, click.exceptions.Exit):
             raise
         # a plugin's own code may fail, or exit, while it is imported
         except (Exception, SystemExit) as error:
