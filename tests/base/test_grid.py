@@ -54,9 +54,7 @@ TABLE = grid(
             GridCell(number=70.456, emphasis="best"),
             "日本語 and more words",
         ),
-        indented(
-            ["a|b <i>", "", GridCell(text="9.00", emphasis="second"), "", "="]
-        ),
+        indented(["a|b <i>", "", GridCell(text="9.00", emphasis="second"), "", "="]),
     ],
     title="a title_",
     notes=["◆: may be the best", "a 100 % note"],
