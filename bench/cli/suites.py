@@ -7,10 +7,8 @@ from typing import Any
 
 import click
 
-from bench.base.errors import BenchError
 from bench.base.grid import GridColumn, grid
 from bench.base.printing import print_grid
-from bench.base.terminal import warn
 from bench.base.text import list_names
 from bench.cli.options import (
     json_option,
@@ -45,10 +43,7 @@ def suites(
         return
     described = []
     for suite_name in suite_names():
-        try:
-            described.append(_describe_suite(suite(suite_name)))
-        except BenchError as error:
-            warn(f"warning: {error.message}")
+        described.append(_describe_suite(suite(suite_name)))
     if as_json:
         print_json(described)
         return
@@ -75,7 +70,7 @@ def _print_suite(facts: dict[str, Any]) -> None:
         averages.append(f"{protocol}: mean of {part['holds']}")
     if averages:
         average = "; ".join(averages)
-    place = f"docs/{facts['docs']}" if plugin is None else f"{plugin.package} {plugin.version}"
+    place = f"docs/{facts['docs']}" if plugin is None else plugin.file
     print_facts(
         [
             (facts["name"], f"{facts['title']}: {facts['description']}"),

@@ -8,7 +8,6 @@ from bench.score.suites.averages import average, name_average
 from bench.score.suites.known import KnownTask, survey, survey_files
 from bench.score.suites.parts import Part, SuiteOfParts
 from bench.score.suites.registry import (
-    GROUP,
     OWN,
     SuitePlugin,
     check_suite_name,
@@ -44,7 +43,6 @@ from bench.score.suites.vectors import (
 __all__ = [
     "GIVEN",
     "GOLD_IS_THE_CAUSE",
-    "GROUP",
     "OWN",
     "Arrays",
     "KnownTask",

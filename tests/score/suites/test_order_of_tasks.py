@@ -32,7 +32,7 @@ from bench.score.suites import (
 def use_suite(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     def use(suite: Suite) -> Suite:
         registry._checked(suite, "a test")
-        made = SuitePlugin(suite, "three.py", "", "0" * 64)
+        made = SuitePlugin(suite, "three.py", "0" * 64)
         monkeypatch.setattr(registry, "_from_files", {"three": made})
         return suite
 

@@ -4,13 +4,9 @@ of their own.
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +18,6 @@ from pages import code_blocks
 from bench.compare.jackknife import jackknife
 from bench.records import RunsFolder, Score
 from bench.records.predictions import Predicted
-from bench.score import suites
 from bench.score.metrics.correlation import spearman
 from bench.score.metrics.metric import SPEARMAN
 from bench.score.suites import registry
@@ -71,33 +66,6 @@ def test_a_suite_that_cannot_be_is_one_line(folder: Path, old: str, new: str, me
     done = bench("suites", "--plugin", written(folder, change))
     assert message in error_line(done) and done.exit_code == 2
     assert registry._from_files == {}
-
-
-def test_an_installed_suite_is_found_and_a_broken_one_takes_no_other_down(folder, monkeypatch):
-    suites.use_files([written(folder)])
-    found = suites.suite("odd")
-    (module, *_) = [name for name, one in sys.modules.items() if vars(one).get("SUITE") is found]
-    suites.use_files([])
-
-    def broken() -> Any:
-        raise RuntimeError("no such library")
-
-    loads = {"odd": lambda: found, "broken": broken, "even": lambda: found}
-    points = [
-        SimpleNamespace(name=n, module=module, load=load, dist=None) for n, load in loads.items()
-    ]
-    real = importlib.metadata.entry_points
-    monkeypatch.setattr(
-        importlib.metadata,
-        "entry_points",
-        lambda group: points if group == suites.GROUP else real(group=group),
-    )
-    registry._points.cache_clear()
-    done = bench("suites")
-    assert "odd" in done.stdout and "sts" in done.stdout
-    assert "RuntimeError: no such library" in done.stderr
-    assert "registers the suite odd under the name even" in done.stderr
-    assert "odd" not in suites.expand_suites(["all"])
 
 
 CONSTANT = (
