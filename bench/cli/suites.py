@@ -17,7 +17,7 @@ from bench.cli.options import (
     print_facts,
     print_json,
 )
-from bench.score.suites import Suite, SuiteOfParts, suite, suite_names, suite_plugin
+from bench.score.suites import Suite, suite, suite_names, suite_plugin
 
 
 @click.command()
@@ -121,7 +121,7 @@ def _describe_suite(suite: Suite) -> dict[str, Any]:
         "average": list(suite.average) if suite.average else None,
         "tasks": tasks,
     }
-    if isinstance(suite, SuiteOfParts):
+    if suite.parts:
         facts["averages"] = {
             protocol: {"tasks": list(part.tasks), "holds": part.holds}
             for protocol, part in suite.parts.items()

@@ -84,7 +84,7 @@ def requests(count: int, seed: int) -> dict[str, list[Any]]:
     return {"text": texts, "label": labels, "label_text": [f"kind {kind}" for kind in labels]}
 
 
-def write_cache(folder: Path, rows: Rows, task: Any, subset: str = "default") -> None:
+def write_cache(folder: Path, rows: Rows, task: Any) -> None:
     """Write the data set of a task as ``datasets`` keeps one of the hub in its cache."""
     from datasets import load_dataset
 
@@ -101,12 +101,12 @@ def write_cache(folder: Path, rows: Rows, task: Any, subset: str = "default") ->
     load_dataset("json", data_files=files, cache_dir=str(made_in / "made"))
     (made,) = {file.parent for file in made_in.glob("made/json/*/*/*/*.arrow")}
     owner, name = path.split("/")
-    kept = folder / "cache" / f"{owner}___{name}" / subset / "0.0.0" / revision
+    kept = folder / "cache" / f"{owner}___{name}" / "default" / "0.0.0" / revision
     shutil.copytree(made, kept)
     for file in kept.glob("json-*.arrow"):
         file.rename(file.with_name(file.name.replace("json-", f"{name}-")))
     info = json.loads((kept / "dataset_info.json").read_text(encoding="utf-8"))
-    info |= {"dataset_name": name, "config_name": subset}
+    info |= {"dataset_name": name, "config_name": "default"}
     (kept / "dataset_info.json").write_text(json.dumps(info), encoding="utf-8")
 
 
@@ -129,7 +129,8 @@ def test_tasks_of_mteb_have_mtebs_numbers_and_mtebs_result_files(
     write_cache(tmp_path, rows, about)
     spanish = pairs_of(raw_sets.sts_multi(shared / "data", "es-es"))
     task = mteb.get_task("STS17", hf_subsets=["es-es"])
-    write_cache(tmp_path, spanish, task, "es-es")
+    subset = {"lang": ["es-es"] * len(spanish["test"]["score"])}
+    write_cache(tmp_path, {"test": spanish["test"] | subset}, task)
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
     suites = [f"mteb:STS16,{TASK}", "mteb:STS17:es-es"]
     scores = score_words_in(tmp_path, suites, data=str(shared / "data"))

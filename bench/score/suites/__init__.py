@@ -6,7 +6,6 @@ A suite is a module that defines ``SUITE``. A suite of your own imports from her
 from bench.score.metrics.metric import Metric
 from bench.score.suites.averages import average, name_average
 from bench.score.suites.known import KnownTask, survey, survey_files
-from bench.score.suites.parts import Part, SuiteOfParts
 from bench.score.suites.registry import (
     OWN,
     SuitePlugin,
@@ -25,6 +24,7 @@ from bench.score.suites.task import (
     Arrays,
     LoadedData,
     LoadedTask,
+    Part,
     RunPlace,
     Suite,
     Task,
@@ -52,7 +52,6 @@ __all__ = [
     "Part",
     "RunPlace",
     "Suite",
-    "SuiteOfParts",
     "SuitePlugin",
     "Task",
     "TaskResult",
