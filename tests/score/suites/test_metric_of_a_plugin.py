@@ -127,7 +127,7 @@ def test_a_metric_without_intervals_is_the_reason_why_nothing_was_tested(
     done = bench(*words, "--plugin", plugin)
     assert done.exit_code == 0, done.stderr
     said = " ".join(done.stdout.split())
-    assert "Differences were not tested: share-wrong has no interval over items." in said
+    assert "share-wrong has no interval over items" in said
     said = " ".join(bench(*words).stdout.split())
     assert "not tested: share-wrong is computed by the suite" in said
     assert "which is not known here: add --plugin FILE" in said
