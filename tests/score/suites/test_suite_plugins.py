@@ -1,6 +1,4 @@
-"""Suites that others wrote: found, refused with a reason, checked, and with intervals for a metric
-of their own.
-"""
+"""Suites that others wrote: found, refused with a reason, and checked."""
 
 from __future__ import annotations
 
