@@ -11,10 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bench.base.entry_points import GROUP
 from bench.base.errors import BenchError, PluginFailed, one_line
 
-GROUPS = ("bench.methods", "bench.suites")
-"""The entry points where packages register methods and suites."""
 LIBRARY_FOLDERS = frozenset(["site-packages", "dist-packages"])
 STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 OLD_NAME = "methods"
@@ -83,10 +82,9 @@ def _is_plugin(file: str, module: str) -> bool:
         return False
     if not file.startswith(STANDARD_LIBRARY) and LIBRARY_FOLDERS.isdisjoint(Path(file).parts):
         return True
-    for group in GROUPS:
-        for point in importlib.metadata.entry_points(group=group):
-            if point.module.partition(".")[0] == package:
-                return True
+    for point in importlib.metadata.entry_points(group=GROUP):
+        if point.module.partition(".")[0] == package:
+            return True
     return False
 
 

@@ -83,7 +83,7 @@ def _findings_by_name(
             findings[method.name] = check_method(method, overrides)
     for suite_name in suite_names():
         plugin = suite_plugin(suite_name)
-        if plugin is not None and plugin.package == str(file):
+        if plugin is not None and plugin.file == str(file):
             findings[plugin.suite.name] = check_suite(plugin.suite, folder)
     return findings
 

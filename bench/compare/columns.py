@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from bench.base.errors import BenchError, DataMissing
 from bench.base.text import list_names
-from bench.compare.jackknife import NoInterval, predicted_by_own_scorer
 from bench.compare.statistics.column import Answers, Column, column
 from bench.compare.statistics.protocols import by_protocol
 from bench.compare.statistics.table import (
@@ -25,7 +24,7 @@ from bench.records.record import RunRecord, Score
 from bench.records.run import Run
 from bench.score.influences import Influence, influences
 from bench.score.metrics.metric import Metric
-from bench.score.suites import find_metric
+from bench.score.suites import find_metric, suite_names
 
 APART = 0.02
 """Points that a recorded value may differ by from the value of its predictions: classifiers' scores
@@ -196,12 +195,19 @@ def _read_rows(table: Table, runs: Mapping[str, Run]) -> dict[Position, Predicte
             if task == AVERAGE or not having:
                 continue
             score = having[0][1]
+            metric = find_metric(score.suite, score.metric)
+            if metric.influence is None:
+                stored[i, j] = _Unread(_no_interval(score), is_by_metric=True)
+                continue
             try:
-                stored[i, j] = _predicted(having, find_metric(score.suite, score.metric))
+                stored[i, j] = read_predicted(
+                    [run for run, _ in having],
+                    score.key,
+                    by_query=metric.by_query,
+                    has_gold=metric.has_gold,
+                )
             except DataMissing:
                 stored[i, j] = _Unread("no predictions")
-            except NoInterval as error:
-                stored[i, j] = _Unread(error.message, is_by_metric=True)
             except BenchError as error:
                 stored[i, j] = _Unread(error.message)
             except ValueError as error:
@@ -212,7 +218,7 @@ def _read_rows(table: Table, runs: Mapping[str, Run]) -> dict[Position, Predicte
 def _other_score(p: Predicted, moved: Influence, metric: Metric) -> str:
     """Say by how much the recorded value differs from the one that the predictions give; "" if they
     agree."""
-    if not metric.exact or p.moved_SN is not None or p.score_S is None:
+    if not metric.exact or p.score_S is None:
         return ""
     off = float(abs(moved.value_SR.mean(axis=1) - p.score_S).max())
     if off <= APART:
@@ -220,12 +226,14 @@ def _other_score(p: Predicted, moved: Influence, metric: Metric) -> str:
     return f"{p.task}: its predictions give another score, by {off:.2f}; see bench verify"
 
 
-def _predicted(having: Sequence[tuple[Run, Score]], metric: Metric) -> Predicted:
-    first = having[0][1]
-    runs = [run for run, _ in having]
-    if metric.influence is None:
-        return predicted_by_own_scorer(runs, first.key)
-    return read_predicted(runs, first.key, by_query=metric.by_query, has_gold=metric.has_gold)
+def _no_interval(score: Score) -> str:
+    """Say why a metric without an influence function has no interval."""
+    if score.suite not in suite_names():
+        return (
+            f"{score.metric} is computed by the suite {score.suite}, which is not known here: add "
+            "--plugin FILE"
+        )
+    return f"{score.metric} has no interval over items"
 
 
 def scores_in_table(record: RunRecord, table: Table) -> Mapping[str, Score]:
