@@ -51,6 +51,11 @@ def is_start(record: RunRecord) -> bool:
     return record.setting != "none" and done is not None and done.steps == BEFORE_TRAINING
 
 
+def is_trained(record: RunRecord) -> bool:
+    """Say if the run of a method that trains has taken a step, or may have."""
+    return record.setting != "none" and not is_start(record)
+
+
 def group_rows(records: Sequence[RunRecord]) -> list[RowRuns]:
     """Group these runs into rows."""
     named: dict[tuple[str, ...], dict[tuple[tuple[str, str], ...], list[RunRecord]]] = {}

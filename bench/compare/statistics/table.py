@@ -271,8 +271,6 @@ class Table:
     trained_on: str = ""
     # who submitted all of its runs; "" for the publisher's own
     sender: str = ""
-    # True if it mixes all settings and backbones
-    together: bool = False
     # columns in which lower is better
     falling: tuple[str, ...] = ()
 
