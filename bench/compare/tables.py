@@ -179,6 +179,6 @@ def _text_name(table: Table, records: Mapping[str, RunRecord]) -> str:
         return short_text(table.text)
     names = []
     for row in table.rows:
-        if row.setting != "none":
+        if row.setting != "none" and not row.is_start:
             names.append(corpus_words(records[row.runs[0]]) or UNNAMED_TEXT)
     return short_text(names[0]) if names else ""
