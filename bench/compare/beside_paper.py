@@ -31,8 +31,6 @@ class RowBeside:
     row: PrintedRow
     cells: Sequence[Reproduced]
     records: Sequence[RunRecord]
-    # why our runs are not meant to give its values; "" if they are
-    why_not: str = ""
 
     @property
     def is_scored(self) -> bool:
@@ -100,7 +98,7 @@ def beside_rows(
         records = ours.get(row, ())
         pairs.append(Beside(row.cells, records, _not_meant(records[0], row) if records else ""))
     return [
-        RowBeside(row, cells, pair.records, pair.why_not)
+        RowBeside(row, cells, pair.records)
         for row, cells, pair in zip(printed, judge_rows(pairs), pairs, strict=True)
     ]
 

@@ -157,9 +157,9 @@ def _read(
                 except ValueError as error:
                     reasons[i] = str(error)
             elif found is not None:
-                reasons[i] = found.reason
-                if found.is_by_metric:
-                    no_interval.setdefault(i, found.reason)
+                reasons[i] = _reason(found)
+                if isinstance(found, NoInterval):
+                    no_interval.setdefault(i, reasons[i])
         if first is not None:
             metric = find_metric(table.suite, first.metric)  # all have it: they have the same items
             moved_of = influences(list(read.values()), metric)
@@ -177,18 +177,9 @@ def _read(
     return cells
 
 
-@dataclass(frozen=True)
-class _Unread:
-    """A cell without predictions that could be read."""
-
-    reason: str
-    is_by_metric: bool = False
-    """If its metric is the reason."""
-
-
-def _read_rows(table: Table, runs: Mapping[str, Run]) -> dict[Position, Predicted | _Unread]:
-    """Read the predictions behind each cell, or why there are none."""
-    stored: dict[Position, Predicted | _Unread] = {}
+def _read_rows(table: Table, runs: Mapping[str, Run]) -> dict[Position, Predicted | Exception]:
+    """Read the predictions behind each cell, or the error that says why there are none."""
+    stored: dict[Position, Predicted | Exception] = {}
     for i, row in enumerate(table.rows):
         scores = [(runs[run], scores_in_table(runs[run].record, table)) for run in row.runs]
         for j, task in enumerate(table.columns):
@@ -198,15 +189,15 @@ def _read_rows(table: Table, runs: Mapping[str, Run]) -> dict[Position, Predicte
             score = having[0][1]
             try:
                 stored[i, j] = _predicted(having, find_metric(score.suite, score.metric))
-            except DataMissing:
-                stored[i, j] = _Unread("no predictions")
-            except NoInterval as error:
-                stored[i, j] = _Unread(error.message, is_by_metric=True)
-            except BenchError as error:
-                stored[i, j] = _Unread(error.message)
-            except ValueError as error:
-                stored[i, j] = _Unread(str(error))
+            except (BenchError, ValueError) as error:
+                stored[i, j] = error
     return stored
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, DataMissing):
+        return "no predictions"
+    return error.message if isinstance(error, BenchError) else str(error)
 
 
 def _other_score(p: Predicted, moved: Influence, metric: Metric) -> str:

@@ -18,10 +18,6 @@ from bench.records.record import ScoreKey
 from bench.records.run import Run
 from bench.score.suites import Arrays, find_task, rescore, suite_names
 
-# The score is computed again without each item, or without each of 500 blocks of neighbours where
-# there are more items:
-# moved = (N - g) / N (score - score without the g items of the block), which for a mean is exactly
-# what the items add to it.
 BLOCKS = 500
 
 TOLERANCE = 1e-6
