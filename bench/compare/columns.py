@@ -10,7 +10,7 @@ from bench.base.errors import BenchError, DataMissing
 from bench.base.text import list_names
 from bench.compare.jackknife import NoInterval, predicted_by_own_scorer
 from bench.compare.statistics.column import Answers, Column, column
-from bench.compare.statistics.protocols import by_protocol
+from bench.compare.statistics.rows import by_protocol
 from bench.compare.statistics.table import (
     AVERAGE,
     COLUMNS,

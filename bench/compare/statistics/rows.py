@@ -18,7 +18,7 @@ from bench.base.text import list_names
 from bench.compare.statistics.terms import DEV_SET, SELECT_ON, Term, terms_of
 
 if TYPE_CHECKING:
-    from bench.records.record import RunRecord
+    from bench.records.record import RunRecord, Score
 
 
 SENDER = "submitted by"
@@ -43,6 +43,14 @@ class RowRuns:
     """The commands that show runs of other code of the method; "" if there is one code only."""
     older: tuple[str, ...] = ()
     """Ids of runs that are left out, because newer ones have their seeds."""
+
+
+def by_protocol(record: RunRecord) -> dict[tuple[str, str], dict[str, Score]]:
+    """Group scores that may be compared: (suite, protocol) -> task -> score."""
+    groups: dict[tuple[str, str], dict[str, Score]] = {}
+    for score in record.scores:
+        groups.setdefault((score.suite, score.protocol), {})[score.task] = score
+    return groups
 
 
 def is_start(record: RunRecord) -> bool:

@@ -12,9 +12,9 @@ from dataclasses import replace
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, NamedTuple
 
-from bench.compare.statistics.protocols import by_protocol
 from bench.compare.statistics.rows import (
     RowRuns,
+    by_protocol,
     group_rows,
     is_start,
     is_trained,

@@ -280,14 +280,6 @@ class Table:
         single = len(self.columns) == 1 and not self.falling
         return self.columns[-1] if self.columns[-1:] == (AVERAGE,) or single else None
 
-    @property
-    def seeds(self) -> tuple[int, int]:
-        """Return the smallest and largest number of seeds among rows with randomness (among all
-        rows if none has any)."""
-        random = [row for row in self.rows if row.seeds != (None,)] or self.rows
-        counts = [self.n(row) for row in random]
-        return min(counts), max(counts)
-
     @cached_property
     def namesakes(self) -> Mapping[tuple[object, ...], Sequence[Row]]:
         """Rows by what they share in ``place_of``."""
