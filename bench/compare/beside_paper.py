@@ -34,12 +34,12 @@ class RowBeside:
 
     @property
     def is_scored(self) -> bool:
-        """Whether our runs have a score for any of its values."""
+        """Say if our runs have a score for any of its values."""
         return any(cell.mean is not None for cell in self.cells)
 
     @property
     def ours(self) -> str:
-        """Our runs in words: "promcse on builtin, 1,000 steps, seeds 42-44"; "" without any."""
+        """Return "promcse on builtin, 1,000 steps, seeds 42-44"; "" without any run."""
         if not self.records:
             return ""
         first = self.records[0]

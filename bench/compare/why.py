@@ -160,7 +160,7 @@ def _minus(of_row: Seeds, of_baseline: Seeds, pairs: Pairs, i: int) -> Seeds:
 def _moderated(
     name: str, values: tuple[float, ...], of: Column | Pairs, how: SeedVariances, i: int
 ) -> Seeds:
-    """Return the seeds of the row at ``i``, or its differences, with their variance as moderated."""
+    """Return the seeds of the row at ``i``, or its differences, with their moderated variance."""
     return Seeds(
         name,
         values,

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from bench.base.text import list_names
@@ -137,9 +136,7 @@ def _printed(key: str, term: Term, firsts: Sequence[Mapping[str, Term]]) -> str:
 
 def _choose_code(runs: Sequence[RunRecord], differs: Differs) -> RowRuns:
     """Choose one run per seed, all with the newest run's code of the method."""
-    newest_first = sorted(
-        runs, key=lambda run: (moment(run.provenance.created), run.run_id), reverse=True
-    )
+    newest_first = sorted(runs, key=lambda run: (run.provenance.created, run.run_id), reverse=True)
     by_code: dict[str, list[RunRecord]] = {}
     for run in newest_first:
         by_code.setdefault(run.provenance.plugin.identity, []).append(run)
@@ -161,14 +158,3 @@ def _choose_code(runs: Sequence[RunRecord], differs: Differs) -> RowRuns:
         other_code="; ".join(commands),
         older=tuple(sorted(left_out)),
     )
-
-
-def moment(created: str) -> datetime:
-    """Return a record's date as a moment, from any time zone (UTC if it names none); the earliest
-    moment if no calendar has it.
-    """
-    try:
-        at = datetime.fromisoformat(created)
-        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return datetime.min.replace(tzinfo=UTC)

@@ -7,7 +7,7 @@ row is in :mod:`bench.compare.statistics.rows`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, NamedTuple
@@ -145,7 +145,7 @@ def _table(
         setting = _only(settings or {"none"})
         backbone = _only({record.backbone_name for record, _ in scored})
     by_run = {record.run_id: _with_average(suite, scores) for record, scores in scored}
-    columns = _wanted_columns(suite, [scores for _, scores in scored], by_run.values(), wanted)
+    columns = _columns(suite, by_run.values(), wanted)
     metrics = {
         task: find_metric(suite, score.metric)
         for scores in by_run.values()
@@ -187,19 +187,16 @@ def _table(
     )
 
 
-def _wanted_columns(
-    suite: str,
-    recorded: Iterable[Mapping[str, Score]],
-    with_averages: Iterable[Mapping[str, Score]],
-    wanted: Sequence[str],
+def _columns(
+    suite: str, scored: Collection[Mapping[str, Score]], wanted: Sequence[str]
 ) -> tuple[str, ...]:
     """List the tasks, then the average if there is one; only ``wanted`` ones if any are named."""
-    columns = _columns(suite, recorded)
-    if suite in COLUMNS or any(AVERAGE in scores for scores in with_averages):
-        columns = (*columns, AVERAGE)
-    if not wanted:
-        return columns
-    return tuple(column for column in columns if column in wanted)
+    columns = dict.fromkeys(COLUMNS.get(suite, ()))
+    for scores in scored:
+        columns |= dict.fromkeys(task for task in scores if task != AVERAGE)
+    if suite in COLUMNS or any(AVERAGE in scores for scores in scored):
+        columns[AVERAGE] = None
+    return tuple(column for column in columns if not wanted or column in wanted)
 
 
 def _vector_bytes(record: RunRecord) -> int | None:
@@ -250,13 +247,6 @@ def _by_name(row: Row) -> tuple[object, ...]:
 def _best_first(row: Row) -> tuple[object, ...]:
     average = row.cells[-1]
     return average is None, -average.mean if average else 0.0, *_by_name(row)
-
-
-def _columns(suite: str, scored: Iterable[Mapping[str, Score]]) -> tuple[str, ...]:
-    columns = dict.fromkeys(COLUMNS.get(suite, ()))
-    for scores in scored:
-        columns |= dict.fromkeys(task for task in scores if task != AVERAGE)
-    return tuple(columns)
 
 
 def _with_average(suite: str, scores: Mapping[str, Score]) -> dict[str, Score]:

@@ -6,6 +6,7 @@ import shlex
 
 import numpy as np
 import pytest
+from compared_runs import only
 from factories import RAW_PROTOCOL, STS, family, record, sts_scores
 from msgspec.structs import replace
 
@@ -14,11 +15,6 @@ from bench.compare.questions import asked_tables
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
 from bench.records import Code, CorpusUsed, RunRecord, Score
-
-
-def only(tables: tuple[Table, ...]) -> Table:
-    (table,) = tables
-    return table
 
 
 def row(table: Table, name: str) -> int:
