@@ -1,5 +1,4 @@
-"""Runs with separate tables: runs chosen on a set that is no development set, runs of a rare
-budget, and runs of a rare training text."""
+"""Runs with separate tables: runs of a rare budget, and runs of a rare training text."""
 
 from __future__ import annotations
 
@@ -11,36 +10,8 @@ from bench.compare.statistics.rows import is_start, is_trained
 from bench.compare.statistics.summary import Apart
 from bench.compare.statistics.terms import corpus_words
 from bench.records.record import RunRecord
-from bench.records.value_sources import search_of
 
-DEV = ("dev", "validation", "valid", "val", "train")
-"""Last words in the names of sets that no score is taken of."""
-
-UNNAMED = "a set that was not recorded"
 UNNAMED_TEXT = "a text that was not recorded"
-
-
-def chosen_on(record: RunRecord) -> str:
-    """Return the set that chose the checkpoint or the recipe values, if it is no development set;
-    else "".
-
-    Runs with different answers never share a table. A set without a recorded name may be any, so
-    it counts as no development set.
-    """
-    done, search = record.training, search_of(record)
-    seeds = search.get("seeds")
-    if isinstance(seeds, list) and record.seed in seeds:
-        return f"a seed of {search.get('name', 'its own search')}"
-    searched = _no_dev_set(str(search["select_on"])) if search.get("select_on") else ""
-    if searched or done is None or done.dev_score is None:  # the last step was kept
-        return searched
-    return _no_dev_set(done.dev_task or "")
-
-
-def _no_dev_set(name: str) -> str:
-    """Return the name of a set, unless the name marks it as a development set; else ""."""
-    name = name.strip()
-    return "" if name.lower().split(" ")[-1] in DEV or name == "sts-dev-clean" else name or UNNAMED
 
 
 @dataclass(frozen=True)
@@ -81,7 +52,7 @@ class Usual:
         sha256 = record.provenance.corpus.sha256 or ""
         if is_trained(record) and sha256 != self.texts[self._place(record)]:
             text = corpus_words(record) or UNNAMED_TEXT
-        return Apart(chosen_on(record), self._rarer_budget(record), text)
+        return Apart(self._rarer_budget(record), text)
 
     def _place(self, record: RunRecord) -> tuple[str, ...]:
         return record.setting, record.backbone_name, self._rarer_budget(record)

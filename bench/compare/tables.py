@@ -114,8 +114,6 @@ def _in_order(tables: Sequence[Table], main_budget: str, usual: Usual) -> list[T
             most[block] = max(most[block], len(table.rows))
 
     def is_main(table: Table) -> bool:
-        if table.chosen_on:
-            return False
         if table.budget or not main_budget:
             return table.budget == main_budget
         return usual.budgets.get((table.setting or "", table.backbone or "")) == main_budget
@@ -125,7 +123,7 @@ def _in_order(tables: Sequence[Table], main_budget: str, usual: Usual) -> list[T
             table.sender,
             table.suite == SAMPLE,
             not is_main(table),
-            not is_main(table) and bool(table.chosen_on or table.budget),
+            not is_main(table) and bool(table.budget),
             SETTINGS.index(table.setting),
             -most[table.setting, table.backbone],
             table.backbone or "",
@@ -133,7 +131,6 @@ def _in_order(tables: Sequence[Table], main_budget: str, usual: Usual) -> list[T
             table.suite,
             bool(text_of(table.protocol)),
             table.protocol,
-            table.chosen_on,
             table.budget,
             bool(table.text),
             table.text,
@@ -153,9 +150,7 @@ def _summarised(
     lengths = set()
     several_texts = set()
     for record in records:
-        own = usual.apart(record)
-        if together:
-            own = Apart(chosen_on=own.chosen_on)
+        own = Apart() if together else usual.apart(record)
         apart[record.run_id] = own
         if own.budget:
             lengths.add((record.setting, record.backbone_name))

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 class Apart(NamedTuple):
     """What gives a run a table of its own; "" for what it shares with most runs."""
 
-    chosen_on: str = ""
-    """The set that chose it, if it is no development set."""
     budget: str = ""
     text: str = ""
     """The name of its training text."""
@@ -109,9 +107,9 @@ def _places(
     text = None if is_start(record) else record.provenance.corpus.sha256
     places = []
     for place, texts in trained.items():
-        is_near = place.apart == own or (own == Apart() and not place.apart.chosen_on)
-        is_fitting = place[:4] == (*key, setting, record.backbone_name) and is_near
-        if is_fitting and (text is None or text in texts):
+        is_alike = place[:4] == (*key, setting, record.backbone_name)
+        is_near = own in (Apart(), place.apart) and (text is None or text in texts)
+        if is_alike and is_near:
             places.append(place)
     if places:
         return places
@@ -180,7 +178,6 @@ def _table(
         columns=columns,
         rows=tuple(ordered),
         notes=tuple(notes),
-        chosen_on=apart.chosen_on,
         budget=apart.budget,
         text=apart.text,
         falling=falling,

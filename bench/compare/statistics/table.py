@@ -259,8 +259,6 @@ class Table:
     question: str = ""
     # True if the rows of its question stand in another table, too
     is_further: bool = False
-    # the set that chose its checkpoints, if it is no development set
-    chosen_on: str = ""
     # how long its rows were trained, if most runs have another budget
     budget: str = ""
     # the budget of its rows, if the runs of its setting and backbone have several; else ""
