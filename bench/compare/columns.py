@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bench.base.errors import BenchError, DataMissing
 from bench.base.text import list_names
 from bench.compare.statistics.column import Answers, Column, column
-from bench.compare.statistics.protocols import by_protocol
+from bench.compare.statistics.rows import by_protocol
 from bench.compare.statistics.table import (
     AVERAGE,
     COLUMNS,
@@ -35,6 +35,10 @@ Position = tuple[int, int]
 
 Cells = Mapping[Position, tuple[Predicted, Influence]]
 """Of a table's cells: what statistics are made of."""
+
+
+class NoInterval(BenchError):
+    """A metric with an unknown influence of its items."""
 
 
 @dataclass(frozen=True)
@@ -156,9 +160,9 @@ def _read(
                 except ValueError as error:
                     reasons[i] = str(error)
             elif found is not None:
-                reasons[i] = found.reason
-                if found.is_by_metric:
-                    no_interval.setdefault(i, found.reason)
+                reasons[i] = _reason(found)
+                if isinstance(found, NoInterval):
+                    no_interval.setdefault(i, reasons[i])
         if first is not None:
             metric = find_metric(table.suite, first.metric)  # all have it: they have the same items
             moved_of = influences(list(read.values()), metric)
@@ -176,18 +180,9 @@ def _read(
     return cells
 
 
-@dataclass(frozen=True)
-class _Unread:
-    """A cell without predictions that could be read."""
-
-    reason: str
-    is_by_metric: bool = False
-    """If its metric is the reason."""
-
-
-def _read_rows(table: Table, runs: Mapping[str, Run]) -> dict[Position, Predicted | _Unread]:
-    """Read the predictions behind each cell, or why there are none."""
-    stored: dict[Position, Predicted | _Unread] = {}
+def _read_rows(table: Table, runs: Mapping[str, Run]) -> dict[Position, Predicted | Exception]:
+    """Read the predictions behind each cell, or the error that says why there are none."""
+    stored: dict[Position, Predicted | Exception] = {}
     for i, row in enumerate(table.rows):
         scores = [(runs[run], scores_in_table(runs[run].record, table)) for run in row.runs]
         for j, task in enumerate(table.columns):
@@ -197,7 +192,7 @@ def _read_rows(table: Table, runs: Mapping[str, Run]) -> dict[Position, Predicte
             score = having[0][1]
             metric = find_metric(score.suite, score.metric)
             if metric.influence is None:
-                stored[i, j] = _Unread(_no_interval(score), is_by_metric=True)
+                stored[i, j] = NoInterval(_no_interval(score))
                 continue
             try:
                 stored[i, j] = read_predicted(
@@ -206,13 +201,15 @@ def _read_rows(table: Table, runs: Mapping[str, Run]) -> dict[Position, Predicte
                     by_query=metric.by_query,
                     has_gold=metric.has_gold,
                 )
-            except DataMissing:
-                stored[i, j] = _Unread("no predictions")
-            except BenchError as error:
-                stored[i, j] = _Unread(error.message)
-            except ValueError as error:
-                stored[i, j] = _Unread(str(error))
+            except (BenchError, ValueError) as error:
+                stored[i, j] = error
     return stored
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, DataMissing):
+        return "no predictions"
+    return error.message if isinstance(error, BenchError) else str(error)
 
 
 def _other_score(p: Predicted, moved: Influence, metric: Metric) -> str:
