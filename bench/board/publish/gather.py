@@ -190,8 +190,8 @@ def _submitted(
         why = ""
         if not shown.scores:
             why = NOTHING_LEFT
-        elif same is not None and same == _published_part(record, same):
-            continue
+        elif same is not None and same == keep_suites(record, {s.suite for s in same.scores}):
+            continue  # suites of it may have been left out when it was published
         elif same is not None:
             why = f"{same.run_id} has the same id or fingerprint"
         elif sender is None and name.casefold() in taken:
@@ -219,12 +219,6 @@ def _checked(submissions: Path, gathered: Gathered) -> list[tuple[Run, str]]:
         except BenchError as error:
             gathered.refused.append(left_out(folder, f"refused: {error.message}"))
     return checked
-
-
-def _published_part(record: RunRecord, published: RunRecord) -> RunRecord:
-    """Return the record with the suites that a published one has: others may have been left out
-    when it was published."""
-    return keep_suites(record, {score.suite for score in published.scores})
 
 
 def left_out(folder: Path, why: str) -> str:
@@ -264,7 +258,7 @@ def _read_verified(run: Run, gathered: Gathered) -> dict[str, bytes]:
     if there == run.record:
         # as it is on disk: without the fields that later versions added
         content = on_disk
-    files = {f"{folder}/{name}": content for name, content in published.items()}
+    files = {f"{folder}/{name}": data for name, data in published.items()}
     files[f"{folder}/{RECORD}"] = record_text(content).encode()
     return files
 
