@@ -314,6 +314,8 @@ def test_a_strangers_runs_change_no_row_of_ours(with_theirs: Path, version: Path
         assert row["mean"] == same["mean"]
         assert (verdict(row), compared(row)) == (verdict(same), compared(same))
     assert ADA not in json.dumps(beside)
+    for file in (*version.glob("figures/*"), *version.glob("tables/*")):
+        assert (with_theirs / file.relative_to(version)).read_bytes() == file.read_bytes(), file
 
 
 def flipped(run: Path, marker: Path) -> None:
