@@ -75,10 +75,13 @@ def run(
     plan = plan_of(options, targets, plan_file, paper)
     with plan.terms():
         target = parse_target(plan.runs[0].on)
-    if only is not None and (target.elsewhere or target.name == "local"):
-        raise BenchError(
-            "--only cannot be combined with --on local, slurm or commands", "leave --only out"
-        )
+    if target.elsewhere or target.name == "local":
+        for option, is_given in (("--only", only is not None), ("--fresh", plan.runs[0].fresh)):
+            if is_given:
+                raise BenchError(
+                    f"{option} cannot be combined with --on local, slurm or commands",
+                    f"leave {option} out",
+                )
     if wait:
         plan = plan.with_values(wait_seconds=FOR_EVER)
     part = find_part(paper) if paper else None
@@ -181,20 +184,17 @@ def _run_elsewhere(session: Session, runs: Sequence[PlannedRun]) -> int:
     if session.target.name == "commands":
         if session.only_look:
             raise BenchError("--on commands only prints commands", "leave --dry-run out")
-        lines = write_commands(session, runs, command)
-        if session.target.file is None:
-            click.echo(lines, nl=False)
+        click.echo(write_commands(session, runs, command), nl=False)
         return 0
     if session.only_look:
         click.echo(preview_jobs(session, runs), nl=False)
         return 0
-    submission = submit_jobs(session, runs, command)
-    others = f"{submission.others} finished, queued or running"
-    if submission.batch is None:
+    submitted, job = submit_jobs(session, runs, command)
+    others = f"{len(runs) - submitted} finished, queued or running"
+    if not submitted:
         warn(f"nothing to submit: {others}")
         return 0
-    count = plural(len(submission.batch.runs), "run")
-    warn(f"submitted {count} to Slurm as job {', '.join(submission.job_ids)}; {others}")
+    warn(f"submitted {plural(submitted, 'run')} to Slurm as job {job}; {others}")
     words = ["bench", "runs"]
     if str(session.store.path) != "runs":
         words += ["--runs", str(session.store.path)]

@@ -6,80 +6,52 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 from bench.backbones import Reference, load
-from bench.base.files import write_or_fail
 from bench.base.signals import stop_signals
 from bench.base.terminal import warn
 from bench.data.corpora import Corpus
 from bench.method.own_vectors import own_backbone
 from bench.records import RunsFolder
-from bench.run.batch import JOBS_FOLDER, JobBatch
-from bench.run.jobs import new_batch, to_submit
-from bench.run.local import (
-    cards_of,
-    cores_each,
-    order_by_seed,
-    process_limit,
-    work_off,
-)
+from bench.run.done import is_finished
+from bench.run.local import cards_of, cores_each, order_by_seed, work_off
 from bench.run.planned import PlannedRun
 from bench.run.session import Session
-from bench.run.slurm import slurm_script, submit_batch
+from bench.run.slurm import queued_runs, slurm_script, submit_batch
 from bench.run.target import Target
 from bench.run.weights import tokenise_for
-from bench.run.workers import copy_plugins
-
-
-@dataclass(frozen=True)
-class Submission:
-    """Runs that were handed to Slurm."""
-
-    batch: JobBatch | None
-    """The runs, with the files of their workers; None if no run was left to do."""
-
-    others: int
-    """Runs that are finished, queued or running."""
-
-    job_ids: tuple[str, ...] = ()
-    """Slurm's ids of the jobs."""
+from bench.run.workers import JOBS_FOLDER, JobBatch, copy_plugins
 
 
 def preview_jobs(session: Session, runs: Sequence[PlannedRun]) -> str:
     """Return the scripts of Slurm and of its workers, without submitting them."""
-    batch = new_batch(session.store, [run.run_id for run in runs], session.target)
+    batch = JobBatch.new(session.store, runs, session.target)
     return f"{slurm_script(batch)}\n# {batch.folder / 'worker.sh'}\n{batch.worker}"
 
 
 def write_commands(session: Session, runs: Sequence[PlannedRun], command: str) -> str:
     """Prepare workers, and return a command line for each run.
 
-    ``command``: what records say made the runs. The lines are also written into the file of the
-    target, if it names one. Raises BenchError if a file cannot be written.
+    ``command``: what records say made the runs. Raises BenchError if a file cannot be written.
     """
     batch = prepare_workers(session, runs, command)
-    lines = "".join(f"{shlex.join(batch.command(run))}\n" for run in batch.runs)
-    file = session.target.file
-    if file is not None:
-        write_or_fail(Path(file), lines.encode(), "leave file= out to print them")
-    return lines
+    return "".join(f"{shlex.join(batch.command(run))}\n" for run in batch.runs)
 
 
-def submit_jobs(session: Session, runs: Sequence[PlannedRun], command: str) -> Submission:
-    """Hand the runs that are not finished or queued yet to Slurm.
+def submit_jobs(session: Session, runs: Sequence[PlannedRun], command: str) -> tuple[int, str]:
+    """Hand the runs that are not finished or queued yet to Slurm; returns their number, and Slurm's
+    id of their array.
 
     ``command``: what records say made the runs. Raises BenchError.
     """
     store = session.store
     with RunsFolder(store.path / JOBS_FOLDER).lock("submission", wait_seconds=300):
-        remaining = to_submit(runs, store, session.config.fresh)
-        others = len(runs) - len(remaining)
+        queued = queued_runs(store)
+        remaining = [r for r in runs if r.run_id not in queued and not is_finished(r, store)]
         if not remaining:
-            return Submission(None, others)
-        batch = prepare_workers(session, remaining, command)
-        return Submission(batch, others, tuple(submit_batch(batch)))
+            return 0, ""
+        return len(remaining), submit_batch(prepare_workers(session, remaining, command))
 
 
 def run_locally(
@@ -92,18 +64,19 @@ def run_locally(
     SIGINT or SIGTERM stops the runs, and each saves its state.
     """
     config = session.config
-    remaining = to_submit(order_by_seed(runs), session.store, config.fresh)
+    remaining = [run for run in order_by_seed(runs) if not is_finished(run, session.store)]
     finished = len(runs) - len(remaining)
     if not remaining:
         return Counter(finished=finished)
-    cards = cards_of(config.device)
-    count = min(process_limit(session.target, cards), len(remaining))
     target = session.target
+    cards = cards_of(config.device)
+    count = min(target.parallel or len(cards), len(remaining))
     if target.cpus is None and "OMP_NUM_THREADS" not in os.environ:
         target = replace(target, cpus=cores_each(count))
     batch = prepare_workers(session, remaining, command, target)
     with stop_signals(insistent=False) as should_stop:
-        ended = Counter(work_off(batch, config.device, say, should_stop).values())
+        shared = [cards[number % len(cards)] for number in range(count)]
+        ended = Counter(work_off(batch, shared, say, should_stop).values())
     ended["finished"] += finished
     return ended
 
@@ -120,13 +93,12 @@ def prepare_workers(
         warn(f"text {corpus.name}: tokenised for {backbone.name}, unless that was done before")
         tokenise_for(corpus, load(backbone, offline=True))
     config = session.config
-    batch = new_batch(session.store, [run.run_id for run in runs], target or session.target)
+    batch = JobBatch.new(session.store, runs, target or session.target)
     gpus = session.target.gpus or 1
     batch.write(
         session.plan.with_values(
             on=f"torchrun:{gpus}" if gpus > 1 else "here",
             offline=True,
-            fresh=False,
             plugins=copy_plugins(config.plugins, batch.folder / "plugins"),
             command=command,
         )
