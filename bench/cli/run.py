@@ -36,7 +36,7 @@ from bench.run.elsewhere import (
 from bench.run.plan_toml import Plan
 from bench.run.planned import PlannedRun
 from bench.run.progress import terminal_reporter
-from bench.run.ranks import launch, rank_process
+from bench.run.ranks import follow_first_rank, launch, rank_process
 from bench.run.session import FOR_EVER, Session
 from bench.run.slurm import check_slurm
 from bench.run.target import parse_target
@@ -116,7 +116,7 @@ def _run_here(session: Session, only: str | None, as_json: bool, part: PaperPart
         return launch(sys.argv[1:], session.target.ranks)
     missing = print_missing_sets(runs)
     if session.ranks is not None and not session.ranks.lead:
-        session.follow_first_rank(runs)
+        follow_first_rank(runs, session.config, session.ranks)
         return 0
     if only is None:
         warn(plan_sentence(runs))

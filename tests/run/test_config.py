@@ -25,7 +25,7 @@ CONFIGS = st.builds(
     backbones=st.lists(WORDS, min_size=1, max_size=2).map(tuple),
     setting=st.none() | WORDS,
     seeds=st.lists(st.integers(0, 9), min_size=1, max_size=3, unique=True).map(tuple),
-    corpus=st.none() | WORDS,
+    corpus=st.none() | WORDS | st.lists(WORDS, min_size=2, max_size=3).map(tuple),
     overrides=st.dictionaries(st.sampled_from(["temperature", "dropout"]), WORDS),
     chunk=st.none() | st.integers(1, 9),
     allow_pickle=st.booleans(),
