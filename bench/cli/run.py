@@ -27,20 +27,15 @@ from bench.cli.run_output import (
     print_whole_times,
 )
 from bench.papers import PaperPart, find_part
-from bench.run.elsewhere import (
-    preview_jobs,
-    run_locally,
-    submit_jobs,
-    write_commands,
-)
+from bench.run.local import run_locally
 from bench.run.plan_toml import Plan
 from bench.run.planned import PlannedRun
 from bench.run.progress import terminal_reporter
 from bench.run.ranks import follow_first_rank, launch, rank_process
 from bench.run.session import FOR_EVER, Session
-from bench.run.slurm import check_slurm
+from bench.run.slurm import check_slurm, preview_jobs, submit_jobs
 from bench.run.target import parse_target
-from bench.run.workers import find_planned, stop_with_parent
+from bench.run.workers import find_planned, stop_with_parent, write_commands
 
 
 @click.command(cls=GroupedCommand)

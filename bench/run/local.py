@@ -12,13 +12,17 @@ import signal
 import socket
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.base.files import writing
+from bench.base.signals import stop_signals
+from bench.run.done import is_finished
 from bench.run.planned import PlannedRun
-from bench.run.workers import JobBatch
+from bench.run.session import Session
+from bench.run.workers import JobBatch, prepare_workers
 
 LOOK_EVERY = 0.2
 """Seconds between two looks at the processes and at the signals to this one."""
@@ -38,6 +42,33 @@ class Worker:
 
     attempt: int
     """1 for the first process of the run."""
+
+
+def run_locally(
+    session: Session, runs: Sequence[PlannedRun], command: str, say: Callable[[str], None]
+) -> Counter[str]:
+    """Do runs in several processes on this machine; returns the counts of "finished", "failed" and
+    "cancelled".
+
+    ``command``: what records say made the runs. ``say`` gets a line when a run ends. The first
+    SIGINT or SIGTERM stops the runs, and each saves its state.
+    """
+    config = session.config
+    remaining = [run for run in order_by_seed(runs) if not is_finished(run, session.store)]
+    finished = len(runs) - len(remaining)
+    if not remaining:
+        return Counter(finished=finished)
+    target = session.target
+    cards = cards_of(config.device)
+    count = min(target.parallel or len(cards), len(remaining))
+    if target.cpus is None and "OMP_NUM_THREADS" not in os.environ:
+        target = replace(target, cpus=cores_each(count))
+    batch = prepare_workers(session, remaining, command, target)
+    with stop_signals(insistent=False) as should_stop:
+        shared = [cards[number % len(cards)] for number in range(count)]
+        ended = Counter(work_off(batch, shared, say, should_stop).values())
+    ended["finished"] += finished
+    return ended
 
 
 def cards_of(device: str) -> tuple[str, ...]:

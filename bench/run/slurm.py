@@ -20,8 +20,11 @@ from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
 from bench.base.reading import SETTINGS_BYTES, read_plain_file
 from bench.records import RunsFolder
+from bench.run.done import is_finished
+from bench.run.planned import PlannedRun
+from bench.run.session import Session
 from bench.run.target import Target
-from bench.run.workers import JOBS_FOLDER, JobBatch
+from bench.run.workers import JOBS_FOLDER, JobBatch, prepare_workers
 
 BEFORE_LIMIT = 120
 """Seconds before the time limit at which a worker is asked to save its state."""
@@ -117,6 +120,12 @@ def slurm_script(batch: JobBatch) -> str:
     return "\n".join([*lines, script])
 
 
+def preview_jobs(session: Session, runs: Sequence[PlannedRun]) -> str:
+    """Return the scripts of Slurm and of its workers, without submitting them."""
+    batch = JobBatch.new(session.store, runs, session.target)
+    return f"{slurm_script(batch)}\n# {batch.folder / 'worker.sh'}\n{batch.worker}"
+
+
 def _quoted(value: str) -> str:
     """Quote a value as sbatch reads it in a script: in double quotes, with a backslash before
     quotes and backslashes. A plain one is unchanged.
@@ -134,6 +143,21 @@ def _submission(batch: JobBatch) -> list[str]:
         array += f"%{batch.target.parallel}"
     command = ["sbatch", "--parsable", f"--job-name={PREFIX}{batch.name}"]
     return [*command, f"--array={array}", "--chdir=/", str(batch.folder / "job.sh")]
+
+
+def submit_jobs(session: Session, runs: Sequence[PlannedRun], command: str) -> tuple[int, str]:
+    """Hand the runs that are not finished or queued yet to Slurm; returns their number, and Slurm's
+    id of their array.
+
+    ``command``: what records say made the runs. Raises BenchError.
+    """
+    store = session.store
+    with RunsFolder(store.path / JOBS_FOLDER).lock("submission", wait_seconds=300):
+        queued = queued_runs(store)
+        remaining = [r for r in runs if r.run_id not in queued and not is_finished(r, store)]
+        if not remaining:
+            return 0, ""
+        return len(remaining), submit_batch(prepare_workers(session, remaining, command))
 
 
 def submit_batch(batch: JobBatch) -> str:

@@ -24,17 +24,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.backbones import Reference, load
 from bench.base import PLACE
 from bench.base.cache import default_cache
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
 from bench.base.plugin_files import files_of_plugin, package_of_file
+from bench.base.terminal import warn
 from bench.base.text import list_names
+from bench.data.corpora import Corpus
+from bench.method.own_vectors import own_backbone
 from bench.records import RunsFolder
 from bench.run.execute import job_here
 from bench.run.plan_toml import Plan
 from bench.run.planned import PlannedRun
+from bench.run.session import Session
 from bench.run.target import Target
+from bench.run.weights import tokenise_for
 
 JOBS_FOLDER = ".jobs"
 VARIABLES = (
@@ -112,6 +118,53 @@ class JobBatch:
         plan.write(self.folder / "plan.toml")
         write_or_fail(self.folder / "worker.sh", self.worker.encode())
         (self.folder / "logs").mkdir(exist_ok=True)
+
+
+def write_commands(session: Session, runs: Sequence[PlannedRun], command: str) -> str:
+    """Prepare workers, and return a command line for each run.
+
+    ``command``: what records say made the runs. Raises BenchError if a file cannot be written.
+    """
+    batch = prepare_workers(session, runs, command)
+    return "".join(f"{shlex.join(batch.command(run))}\n" for run in batch.runs)
+
+
+def prepare_workers(
+    session: Session, runs: Sequence[PlannedRun], command: str, target: Target | None = None
+) -> JobBatch:
+    """Write the files of the workers that do these runs; ``command``: what records say made them.
+
+    ``target``: another than the session's. Corpora are tokenised here, so that no worker does it
+    while it holds a GPU.
+    """
+    for corpus, backbone in _corpora_to_tokenise(runs):
+        warn(f"text {corpus.name}: tokenised for {backbone.name}, unless that was done before")
+        tokenise_for(corpus, load(backbone, offline=True))
+    config = session.config
+    batch = JobBatch.new(session.store, runs, target or session.target)
+    gpus = session.target.gpus or 1
+    batch.write(
+        session.plan.with_values(
+            on=f"torchrun:{gpus}" if gpus > 1 else "here",
+            offline=True,
+            plugins=copy_plugins(config.plugins, batch.folder / "plugins"),
+            command=command,
+        )
+    )
+    return batch
+
+
+def _corpora_to_tokenise(runs: Sequence[PlannedRun]) -> list[tuple[Corpus, Reference]]:
+    """Return each corpus that a run reads as token ids, once for each backbone."""
+    found = {}
+    for run in runs:
+        cls, corpus = run.plugin.cls, run.corpus
+        if corpus is None or getattr(cls, "trains_on", None) != "ids":
+            continue
+        if own_backbone(cls) is None:
+            key = (corpus.sha256, corpus.columns, corpus.column, run.backbone.revision)
+            found[key] = (corpus, run.backbone)
+    return list(found.values())
 
 
 def find_planned(planned: Sequence[PlannedRun], run_id: str) -> PlannedRun:

@@ -103,25 +103,6 @@ def test_a_plan_is_queued_and_run_once(work: Work, plan: tuple[str, ...], tmp_pa
 
 
 @pytest.mark.engine
-def test_a_killed_worker_and_a_controller_that_restarts(work: Work) -> None:
-    slurm = work.slurm
-    runs = work.runs
-    plan = ("--seeds", "1-2", "--set", "max_steps=400")
-    work.submit(*plan)
-    work.until(lambda: saved(runs) == 2 and len(workers(runs)) == 2)
-    job = slurm.call("sbatch", "--parsable", "--hold", "--wrap=true").strip()
-    slurm.call("scancel", job)  # at which the controller saves all jobs,
-    time.sleep(6)  # within five seconds
-    slurm.kill("slurmctld")
-    os.kill(workers(runs)[0], signal.SIGKILL)
-    slurm.start_controller()
-    work.until(lambda: sum("RUNNING" in line for line in slurm.queue()) == 2, 60)
-    slurm.call("scancel", "--state=PENDING", "--user=root")  # if it forgot that cancellation
-    work.all_finished(*plan)
-    assert len(started_runs(logs(runs))) == 3 and logs(runs).count("goes on from step") == 1
-
-
-@pytest.mark.engine
 @pytest.mark.parametrize("fault", ["dead", "cut off"])
 def test_a_node_that_is_lost(fault: str, work: Work) -> None:
     """Dead: all its processes are ended by kill -9. Cut off: its daemon is stopped, and the worker
