@@ -24,7 +24,7 @@ VERBS = {
     "methods": "List the methods; with a name, everything about it.",
     "suites": "List the suites; with a name, its tasks, protocol and data.",
     "check": "Check methods, suites, recipes and plans before training.",
-    "runs": "List runs and queued jobs; with a name, everything about one.",
+    "runs": "List runs; with a name, everything about one.",
     "export": "Write a run's model for other tools, here or on the hub.",
     "submit": "Write runs for a pull request to somebody else's leaderboard.",
     "papers": "What papers published: tables, hyperparameters, claims, remarks.",
