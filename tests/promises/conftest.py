@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections import defaultdict
@@ -82,6 +83,19 @@ def made_once(shared_folder: Path) -> Callable[[str, Callable[[Path], None]], Pa
         return folder
 
     return make
+
+
+@pytest.fixture(scope="session")
+def found_once(made_once: Any) -> Callable[[str, Callable[[Path], Any]], Any]:
+    """Return a function that finds a JSON value by work in a folder, unless a worker has found it."""
+
+    def find(name: str, work: Callable[[Path], Any]) -> Any:
+        def write(folder: Path) -> None:
+            (folder / "found.json").write_text(json.dumps(work(folder)), encoding="utf-8")
+
+        return json.loads((made_once(name, write) / "found.json").read_text(encoding="utf-8"))
+
+    return find
 
 
 @pytest.fixture(scope="session")
