@@ -99,7 +99,7 @@ def test_differences_have_intervals_over_pairs(judged: Path) -> None:
     for metric in ("best-f1", "average-precision"):
         against = rows[metric, "last-avg"]["against"]
         assert against["ci_low"] < against["difference"] < against["ci_high"]
-    shown = bench("compare", "--runs", "runs", cwd=judged).out
+    shown = bench("compare", "--runs", "runs", "--all", cwd=judged).out
     assert "F1 threshold" in shown and "accuracy" in shown
 
 
