@@ -9,16 +9,16 @@ import math
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 import tomllib
 from pathlib import Path
 from typing import Any
 
-import killed_worker
 import pytest
 from click.testing import Result
 from commands import bench, error_line, tree
-from forked import server
 from models import sentences
 
 from bench.records.searches import Trial, best_trial, read_search
@@ -85,10 +85,11 @@ def trials(tmp_path: Path, method: str = "made", name: str = "one") -> list[Tria
     return [] if search is None else list(search.trials[method])
 
 
-def started(command: list[str], save_seconds: str, log: Path) -> Any:
-    process = server().Process(target=killed_worker.work, args=(command, save_seconds, str(log)))
-    process.start()
-    return process
+def started(command: list[str], save_seconds: str, log: Path) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-m", "bench", *command]
+    environment = os.environ | {"BENCH_SAVE_SECONDS": save_seconds}
+    with log.open("a") as stream:
+        return subprocess.Popen(words, env=environment, stdout=stream, stderr=stream)
 
 
 def results(tmp_path: Path, name: str = "one") -> list[tuple[Any, ...]]:
@@ -167,9 +168,8 @@ def test_killed_twice_it_ends_with_the_trials_of_an_undisturbed_search(
         while time.monotonic() < until and len(trials(tmp_path)) <= number:
             time.sleep(0.01)
         time.sleep(0.1)
-        os.kill(process.pid or 0, signal.SIGKILL)
-        process.join()
-        assert process.exitcode == -signal.SIGKILL and trials(tmp_path)[-1].state == "running"
+        process.kill()
+        assert process.wait() == -signal.SIGKILL and trials(tmp_path)[-1].state == "running"
     assert bench(*command).exit_code == 0
     assert bench(*command, "--name", "whole").exit_code == 0
     assert results(tmp_path) == results(tmp_path, "whole")
@@ -215,8 +215,7 @@ def test_two_processes_share_a_search_and_no_trial_is_run_twice(ask: Any, tmp_pa
     logs = [tmp_path / "log1.txt", tmp_path / "log2.txt"]
     processes = [started(command, "60", log) for log in logs]
     for process in processes:
-        process.join(120)
-        assert process.exitcode == 0, [log.read_text() for log in logs]
+        assert process.wait(120) == 0, [log.read_text() for log in logs]
     begun = [set(re.findall(r"^(\S.*?) \(\d+ of \d+\)$", log.read_text(), re.M)) for log in logs]
     assert begun[0] and begun[1] and not begun[0] & begun[1], "both worked, on different trials"
     every = {"made recipe as it is", *(f"made trial {i}" for i in range(1, 6))}
