@@ -23,7 +23,7 @@ VERBS = {
     "demo": "Do a small run on the data in the package: nothing is fetched.",
     "methods": "List the methods; with a name, everything about it.",
     "suites": "List the suites; with a name, its tasks, protocol and data.",
-    "check": "Check methods, suites, recipes and plans before training.",
+    "check": "Check methods and suites before training.",
     "runs": "List runs; with a name, everything about one.",
     "export": "Write a run's model for other tools, here or on the hub.",
     "submit": "Write runs for a pull request to somebody else's leaderboard.",
