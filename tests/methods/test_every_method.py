@@ -252,7 +252,7 @@ def test_the_loss_compares_exactly_the_gathered_vectors(
         seen.append((faithful, [view.detach().numpy() for view in turned]))
         return turned
 
-    monkeypatch.setattr(f"{case.cls.__module__}.across_ranks", gather)
+    monkeypatch.setattr(f"{case.cls.loss.__module__}.across_ranks", gather)
     method = case.build(tiny, tmp_path, dropout=0.0, faithful=faithful).double()
     loss = method(case.batch(method))
     ((asked, z),) = seen
