@@ -427,7 +427,7 @@ def portable_template(
         "vectors_at": vectors_at,
         "transform": transform_settings,
     }
-    reader = ModuleFile(FOLDER / "templated.py", "Templated", settings, tensors)
+    reader = ModuleFile(FOLDER / "readers.py", "Templated", settings, tensors)
     layers = () if head is None else (head.portable(),)
     return Portable(
         method.encoder, backbone.tokenizer, backbone.max_tokens, None, layers=layers, reader=reader
