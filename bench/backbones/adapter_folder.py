@@ -9,12 +9,7 @@ import hashlib
 from importlib.util import find_spec
 from pathlib import Path
 
-from bench.backbones.folder import (
-    ABOUT,
-    SETTINGS,
-    VOCABULARIES,
-    read_settings,
-)
+from bench.backbones.folder import ABOUT, SETTINGS, VOCABULARIES, read_settings
 from bench.backbones.refusals import ADAPTER
 from bench.base.errors import NotAModel
 from bench.base.extras import install_hint
