@@ -18,6 +18,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,35 +29,6 @@ TARGET = 3.0
 LEAST_SPREAD = 0.25
 """Points: if all seeds of a side find one optimum, its spread is nearly 0, and rounding may lead
 the other side to a neighbouring optimum."""
-
-
-def encoder(folder: str | None) -> Callable[[Sequence[str]], Any]:
-    """Return a function that encodes texts with all-MiniLM-L6-v2 as ``bench run`` does.
-
-    The model is loaded when it is first needed.
-    """
-    import tempfile
-    from functools import cache
-
-    @cache
-    def method() -> Any:
-        from encoding import minilm_folder
-
-        from bench.backbones import load, resolve, silence_transformers
-        from bench.method import Context
-        from bench.method.recipes import merge_recipe
-        from bench.methods.pretrained import Pretrained
-
-        silence_transformers()
-        made = Pretrained()
-        made.context = Context(folder=Path(tempfile.gettempdir()))
-        made.build(
-            load(resolve(folder or minilm_folder())),
-            merge_recipe(Pretrained, None, "", {}, trained=False),
-        )
-        return made.requires_grad_(False).eval()
-
-    return lambda texts: method().encode(texts)
 
 
 def peer(x_ND: Any, gold: Any, classes: int, seeds: Sequence[int]) -> list[float]:
@@ -112,6 +84,8 @@ def main() -> None:
     os.environ["OMP_NUM_THREADS"] = str(args.threads)  # before numpy is loaded
 
     import numpy as np
+    from encoding import minilm_folder
+    from encoding import ours as encoder
     from machine import describe_machine
     from threadpoolctl import threadpool_limits
 
@@ -119,7 +93,7 @@ def main() -> None:
     from bench.data.sets.clustering import CLUSTERING_TASKS, read_clustering
 
     print(describe_machine())
-    encode, seeds = encoder(args.model), range(args.seeds)
+    encoder_of, seeds = cache(encoder), range(args.seeds)
     print(
         f"{args.seeds} seeds of 10 starts, {args.threads} threads; seconds are wall-clock "
         "(processor)"
@@ -137,7 +111,7 @@ def main() -> None:
         if kept is not None and kept.is_file():
             x_ND = np.load(kept)
         else:
-            x_ND = encode(data.texts)
+            x_ND = encoder_of(args.model or minilm_folder())(data.texts)
             if kept is not None:
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 np.save(kept, x_ND)

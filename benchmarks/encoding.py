@@ -14,7 +14,6 @@ printed for each round; the vectors of both sides must agree to 1e-5.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import statistics
 import sys
@@ -104,7 +103,6 @@ def arguments() -> argparse.Namespace:
         "--model",
         help="a sentence-transformers folder  [default: all-MiniLM-L6-v2 from its PyPI package]",
     )
-    parser.add_argument("--json", help="also write what was measured to this file")
     return parser.parse_args()
 
 
@@ -137,32 +135,22 @@ def main() -> None:
                 f"  round {number + 1}: {used:7.2f} s processor, {took:7.2f} s  {name}", flush=True
             )
 
-    ratios = {"processor": report("processor", processor), "wall": report("wall", wall)}
+    report("processor", processor)
+    report("wall", wall)
     apart = float(np.abs(vectors["bench"] - vectors["sentence-transformers"]).max())
     print(f"largest difference of two entries: {apart:.1e}")
-    if args.json:
-        content = {
-            "machine": describe_machine(),
-            "threads": args.threads,
-            "sentences": len(sentences),
-            "processor": processor,
-            "wall": wall,
-            "ratios": ratios,
-        }
-        Path(args.json).write_text(json.dumps(content, indent=1) + "\n")
     if apart > 1e-5:
         sys.exit("the vectors differ: the two sides do not compute the same thing")
 
 
-def report(clock: str, seconds: dict[str, list[float]]) -> list[float]:
-    """Print and return the peer's time by ours, for each round."""
+def report(clock: str, seconds: dict[str, list[float]]) -> None:
+    """Print the peer's time by ours, over the rounds."""
     pairs = zip(seconds["sentence-transformers"], seconds["bench"], strict=True)
     ratios = [theirs / our for theirs, our in pairs]
     middle, least, most = statistics.median(ratios), min(ratios), max(ratios)
     print(
         f"{clock}: sentence-transformers takes {middle:.2f} of bench's time ({least:.2f} to {most:.2f})"
     )
-    return ratios
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from encoding import load_tasks, minilm_folder
+from encoding import minilm_folder, test_sentences
 from machine import describe_machine
 
 SETS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
@@ -54,9 +54,7 @@ def main() -> None:
     from bench.backbones import load, resolve, silence_transformers
 
     silence_transformers()
-    sentences = list(
-        dict.fromkeys(s for task in load_tasks(args.data, SETS) for s in task.sentences)
-    )
+    sentences = test_sentences(args.data, SETS, None)
     print(describe_machine())
     print(f"{len(sentences):,} distinct sentences")
     named = {name: name for name in args.backbone or []} or {

@@ -15,8 +15,6 @@ Printed are, each as the median over rounds and as the peer's seconds divided by
 * with evaluation (needs --data): 125 steps and the evaluation after them. The authors' script
   encodes train, dev and test of STS-B and SICK-R and uses STS-B dev; sentence-transformers runs its
   evaluator on STS-B dev; we encode the distinct sentences of STS-B dev;
-* --peak FLOPS: the share of a chip's peak that our steps alone reach, counting 6 operations for
-  each weight of the layers and each token without padding;
 * --memory: the peak memory of a process that does a few steps of one side, and nothing else.
 
 The cached sides cut the batch into --chunk rows (CachedMultipleNegativesRankingLoss; ours: --chunk
@@ -141,7 +139,7 @@ def main() -> None:
     args = arguments()
     import torch
 
-    from bench.backbones import silence_transformers
+    from bench.backbones import builtin_folder, silence_transformers
     from bench.base.devices import (
         choose_precision,
         host_memory_bytes,
@@ -153,7 +151,7 @@ def main() -> None:
     silence_transformers()
     torch.set_num_threads(args.threads)
     choose_precision(args.precision, args.device)  # bf16 on a processor that traps on it is refused
-    folder = backbone_folder(args.backbone)
+    folder = str(builtin_folder()) if args.backbone == "builtin" else args.backbone
     dev, everything = read_pairs(Path(args.data), args.share) if args.data else ([], [])
     setup = Setup(
         folder,
@@ -180,15 +178,8 @@ def main() -> None:
         f"on {args.device}, {args.threads} threads"
     )
     names = [name for name in SIDES if args.cached or "cached" not in name]
-    steps, evaluations, tokens = run_rounds(setup, names, args)
+    steps, evaluations = run_rounds(setup, names, args)
     show("steps alone", steps, args.batch)
-    if args.peak:
-        operations = 6 * weights_of_layers(folder) * 2 * tokens / args.steps
-        reached = operations / statistics.median(steps["bench"])
-        print(
-            f"  bench reaches {reached / 1e12:.1f} TFLOPS, {100 * reached / args.peak:.0f} % of "
-            "the peak"
-        )
     if args.data:
         whole = {
             name: [EVERY * s + e for s, e in zip(steps[name], evaluations[name], strict=True)]
@@ -200,51 +191,25 @@ def main() -> None:
     for name, peak in memory.items():
         host = f" (host {peak['host'] / 1e9:.2f} GB)" if args.device != "cpu" else ""
         print(f"  {peak['device'] / 1e9:7.2f} GB  {name}{host}")
-    if args.json:
-        content = {
-            "machine": describe_machine(),
-            "arguments": vars(args),
-            "seconds_per_step": steps,
-            "evaluations": evaluations,
-            "memory": memory,
-        }
-        Path(args.json).write_text(json.dumps(content, indent=1) + "\n")
-
-
-def backbone_folder(name: str) -> str:
-    """Return the folder of the backbone that ``--backbone`` names."""
-    from bench.backbones import builtin_folder
-
-    if name == "builtin":
-        return str(builtin_folder())
-    if name == "random-base":
-        return random_base()
-    return name
 
 
 def run_rounds(
     setup: Setup, names: list[str], args: argparse.Namespace
-) -> tuple[dict[str, list[float]], dict[str, list[float]], int]:
-    """Train each side in each round.
-
-    Returns by side the seconds of a step and of an evaluation in each round, and the number of
-    tokens.
-    """
+) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+    """Train each side in each round; return by side the seconds of a step and of an evaluation."""
     steps: dict[str, list[float]] = {name: [] for name in names}
     evaluations: dict[str, list[float]] = {name: [] for name in names}
-    tokens = 0
     for i in range(args.repeat):
         for name in names:
             clock = SIDES[name](setup)
             steps[name].append(clock.seconds_per_step(args.steps))
-            tokens = clock.tokens or tokens
             if clock.evaluation is not None:
                 evaluations[name].append(clock.evaluation / args.share)
             print(
                 f"  round {i + 1}: {args.batch / steps[name][-1]:7.1f} sentences/s  {name}",
                 flush=True,
             )
-    return steps, evaluations, tokens
+    return steps, evaluations
 
 
 def show(title: str, seconds: dict[str, list[float]], sentences: int) -> None:
@@ -278,16 +243,7 @@ def arguments() -> Any:
         help="of the evaluation's pairs: every tenth for 0.1; times are scaled up",
     )
     add("--corpus", default="builtin", help="sentences: a file, or builtin")
-    add(
-        "--backbone",
-        default="builtin",
-        help="builtin, random-base (BERT-base's shape, random weights), or a folder",
-    )
-    add(
-        "--peak",
-        type=float,
-        help="operations a second that the chip can do at best, such as 989e12",
-    )
+    add("--backbone", default="builtin", help="builtin, or a folder")
     add(
         "--processor",
         action="store_true",
@@ -309,7 +265,6 @@ def arguments() -> Any:
     add("--cached", action="store_true", help="the cached sides as well")
     add("--memory", action="store_true", help="peak memory too, each side in a process of its own")
     add("--one", choices=tuple(SIDES), help=argparse.SUPPRESS)
-    add("--json", help="also write what was measured to this file")
     return parser.parse_args()
 
 

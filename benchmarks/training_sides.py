@@ -37,11 +37,6 @@ class Setup:
     ] = ()  # the splits of STS-B and SICK-R, which the authors' script encodes
     rate: float = 1e-4
     now: Callable[[], float] = time.perf_counter
-    rows: Sequence[
-        tuple[str, ...]
-    ] = ()  # supervised: anchor, positive, hard negative; else a sentence twice
-    workers: int = 0  # processes that make batches, on the sides that can have them
-    compiled: bool = False  # torch.compile, on the sides that can
 
 
 @dataclass
@@ -83,11 +78,10 @@ class Clock:
         return (starts[-1] - starts[skipped]) / (len(starts) - 1 - skipped) + self.before / steps
 
 
-def sentence_transformers(setup: Setup, cached: bool = False, callback: Any = None) -> Clock:
+def sentence_transformers(setup: Setup, cached: bool = False) -> Clock:
     """Train with `SentenceTransformerTrainer` on pairs (s, s), as in its own SimCSE example.
 
-    Its evaluator scores STS-B dev. ``callback``: a callback of its trainer, instead of the clock of
-    all steps.
+    Its evaluator scores STS-B dev.
     """
     from datasets import Dataset
     from sentence_transformers import (
@@ -118,12 +112,9 @@ def sentence_transformers(setup: Setup, cached: bool = False, callback: Any = No
             model=model,
             args=arguments,
             loss=loss,
-            callbacks=[callback or _ticking(clock)],
-            train_dataset=Dataset.from_list(
-                [
-                    dict(zip(("anchor", "positive", "negative"), row, strict=False))
-                    for row in _texts(setup)
-                ]
+            callbacks=[_ticking(clock)],
+            train_dataset=Dataset.from_dict(
+                {"anchor": setup.sentences, "positive": setup.sentences}
             ),
         )
         trainer.train()
@@ -159,45 +150,11 @@ def authors_script(setup: Setup) -> Clock:
     return script.clock
 
 
-def plain_loop(setup: Setup) -> Clock:
-    """Train like the authors' script in a plain loop, for machines that cannot run `Trainer`.
-
-    It has torch's loader, autocast, fused AdamW, linear decay and clipping.
-    """
-    import torch
-
-    script = _Script(setup)
-    model, device = script.model.to(setup.device).train(), setup.device
-    optimizer = torch.optim.AdamW(model.parameters(), lr=setup.rate, weight_decay=0.0, fused=True)
-    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / setup.steps)
-    loader = torch.utils.data.DataLoader(
-        script.rows,
-        batch_size=setup.batch,
-        shuffle=True,
-        collate_fn=script.collate,
-        pin_memory=device != "cpu",
-    )
-    for batch in loader:
-        script.clock.tick()
-        inputs = {key: value.to(device, non_blocking=True) for key, value in batch.items()}
-        with torch.autocast(
-            torch.device(device).type, torch.bfloat16, enabled=setup.precision == "bf16"
-        ):
-            loss = model(**inputs)["loss"]
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        scheduler.step()
-        optimizer.zero_grad()
-    script.evaluate()
-    return script.clock
-
-
 class _Script:
     """The training and evaluation of SimCSE's authors' script.
 
-    Sentences are tokenised beforehand; the texts of a row go through the encoder in one pass; a
-    head over CLS, cosines divided by 0.05, hard negatives after the positives.
+    Sentences are tokenised beforehand; both views of a row go through the encoder in one pass; a
+    head over CLS, cosines divided by 0.05.
     """
 
     def __init__(self, setup: Setup) -> None:
@@ -206,16 +163,9 @@ class _Script:
 
         self.setup, self.clock = setup, Clock(setup.now, setup.device)
         self.tokenizer = AutoTokenizer.from_pretrained(setup.folder)
-        texts = _texts(setup)
-        self.views = len(texts[0])
         began = setup.now()
-        columns = list(zip(*texts, strict=True))
-        distinct = columns[:1] if columns[0] == columns[1] else columns
-        ids = [
-            self.tokenizer(list(column), max_length=setup.length, truncation=True)["input_ids"]
-            for column in distinct
-        ]
-        self.rows = list(zip(*(ids if len(ids) > 1 else ids * 2), strict=True))
+        ids = self.tokenizer(list(setup.sentences), max_length=setup.length, truncation=True)
+        self.rows = [(one, one) for one in ids["input_ids"]]
         self.clock.before = setup.now() - began
 
         class Model(torch.nn.Module):
@@ -231,10 +181,8 @@ class _Script:
                     "attention_mask": attention_mask.flatten(0, 1),
                 }  # (2n, T)
                 cls = self.head(self.encoder(**flat).last_hidden_state[:, 0])
-                z1, *others = cls.view(len(input_ids), input_ids.shape[1], -1).unbind(1)
-                logits = (
-                    torch.cosine_similarity(z1[:, None], torch.cat(others)[None], dim=-1) / 0.05
-                )
+                z1, z2 = cls.view(len(input_ids), 2, -1).unbind(1)
+                logits = torch.cosine_similarity(z1[:, None], z2[None], dim=-1) / 0.05
                 return {
                     "loss": torch.nn.functional.cross_entropy(
                         logits, torch.arange(len(z1), device=logits.device)
@@ -246,10 +194,7 @@ class _Script:
     def collate(self, rows: list[tuple[Any, ...]]) -> dict[str, Any]:
         flat = [{"input_ids": ids} for row in rows for ids in row]
         padded = self.tokenizer.pad(flat, padding=True, return_tensors="pt")
-        return {
-            key: padded[key].view(len(rows), self.views, -1)
-            for key in ("input_ids", "attention_mask")
-        }
+        return {key: padded[key].view(len(rows), 2, -1) for key in ("input_ids", "attention_mask")}
 
     def evaluate(self) -> None:
         import torch
@@ -274,10 +219,6 @@ class _Script:
         began = setup.now()
         senteval(setup.everything, batcher)
         self.clock.evaluation = setup.now() - began
-
-
-def _texts(setup: Setup) -> list[tuple[str, ...]]:
-    return list(setup.rows) or [(sentence, sentence) for sentence in setup.sentences]
 
 
 def senteval(
@@ -423,8 +364,6 @@ def _arguments(setup: Setup, scratch: str) -> dict[str, Any]:
         disable_tqdm=True,
         seed=42,
         dataloader_pin_memory=setup.device != "cpu",
-        dataloader_num_workers=setup.workers,
-        torch_compile=setup.compiled,
     )
 
 

@@ -33,6 +33,7 @@ from bench.method import (
     Value,
     check_choice,
 )
+from bench.method.portable import IN_PYTHON
 from bench.methods.decoder_prompts import check_prompt_text, clean_text, prompt_encodings
 from bench.methods.layer_hooks import encoder_layers, output_projection
 from bench.methods.pooling import last_token
@@ -183,5 +184,5 @@ class ContrastivePrompting(PromptEOL):
         raise BenchError(
             "contrastive-prompting changes a layer by a second pass, which an export does not "
             "carry",
-            "in Python bench.load_run(RUN).encode gives its vectors",
+            IN_PYTHON,
         )

@@ -27,23 +27,21 @@ from bench.method import (
     Batch,
     Features,
     Loss,
-    Portable,
     Recipe,
-    TorchMethod,
     Value,
     check_positive,
     join,
     rng_for,
 )
 from bench.methods.losses import info_nce
-from bench.methods.pooling import masked_mean, portable_of
+from bench.methods.pooling import ScoredMean
 
 CODE = "text-embed-augm text_embeddings_src/train_stuff.py"
 SHORTEST, LONGEST = 100, 250  # characters of a sentence that counts
 SENTENCES = 2  # in a pack
 
 
-class CropDocuments(TorchMethod):
+class CropDocuments(ScoredMean):
     """Cropped documents: two pieces of one document are a positive pair, pieces of others are
     negatives.
 
@@ -104,12 +102,6 @@ class CropDocuments(TorchMethod):
         return torch.optim.Adam(
             trained, lr=self.recipe.learning_rate, weight_decay=self.recipe.weight_decay, fused=True
         )
-
-    def embed(self, features: Features) -> Tensor:
-        return masked_mean(self.hidden(features), features["attention_mask"])  # (n, H)
-
-    def portable(self) -> Portable:
-        return portable_of(self, "avg")
 
 
 def packs(text: str) -> list[tuple[int, ...]]:

@@ -32,19 +32,18 @@ from bench.method import (
     Backbone,
     Batch,
     BenchError,
-    Features,
     Loss,
-    Portable,
     Recipe,
-    TorchMethod,
     Value,
+    check_choice,
+    check_positive,
     join,
-    load_backbone,
 )
 from bench.methods.gather import across_ranks
 from bench.methods.losses import cosine_matrix, focal_logits
 from bench.methods.momentum import FrozenCopy
-from bench.methods.pooling import Head, portable_of
+from bench.methods.pooling import Head, ScoredFirstToken
+from bench.methods.teachers import load_teacher
 
 BASE = 768  # hidden size up to which the authors train a new head (run.sh: --is_base)
 LOSSES = ("code", "infonce", "focal")
@@ -52,7 +51,7 @@ RUN = "DCLR run.sh, bert-base-uncased"
 CODE = "DCLR simcse/models.py"
 
 
-class DCLR(TorchMethod):
+class DCLR(ScoredFirstToken):
     """DCLR: SimCSE without the negatives that a teacher finds too similar, and with noise vectors
     as further ones.
 
@@ -67,7 +66,6 @@ class DCLR(TorchMethod):
 
     name = "dclr"
     settings = ("unsupervised",)
-    first_token = True
     by_dropout = ("unsupervised",)
     summary = "SimCSE without false negatives, with noise as negatives"
     paper = (
@@ -117,8 +115,7 @@ class DCLR(TorchMethod):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        if recipe.loss not in LOSSES:
-            raise BenchError(f"loss={recipe.loss} is unknown", f"choose from {', '.join(LOSSES)}")
+        check_choice(recipe, "loss", LOSSES)
         if recipe.teacher is None:
             raise BenchError(
                 "dclr needs a finished SimCSE model",
@@ -127,25 +124,13 @@ class DCLR(TorchMethod):
         for key, least in (("noise_times", 0), ("noise_steps", 0)):
             if recipe[key] < least:
                 raise BenchError(f"{key}={recipe[key]}: at least {least}")
-        if not recipe.temperature > 0:
-            raise BenchError(f"temperature={recipe.temperature}: above 0")
+        check_positive(recipe, "temperature")
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         with_head = not recipe.faithful or backbone.hidden_size <= BASE
         self.head = Head(backbone.hidden_size) if with_head else nn.Identity()
-        teacher = load_backbone(recipe.teacher, offline=self.context.offline)
-        if teacher.tokenizer.get_vocab() != backbone.tokenizer.get_vocab():
-            raise BenchError(
-                f"{teacher.name} and {backbone.name} have different vocabularies",
-                "take a teacher of the same family",
-            )
-        if not teacher.reads_ahead:
-            raise BenchError(
-                f"{teacher.name} is causal: its first token, by which a teacher judges, "
-                "sees none of the others",
-                "take a teacher that reads both ways",
-            )
+        teacher = load_teacher(recipe.teacher, backbone, offline=self.context.offline)
         # in training mode, as the authors have it: two views of it too
         self.teacher = FrozenCopy(teacher.encoder, dropout=True)
         if not recipe.faithful:
@@ -193,12 +178,6 @@ class DCLR(TorchMethod):
         )
         cosines_nC = torch.cat([cosines_nn, cosine_matrix(z1, noise_KH)], dim=1)
         return Loss(loss(cosines_nC, weights_nn, form=recipe.loss))
-
-    def embed(self, features: Features) -> Tensor:
-        return self.hidden(features)[:, 0]  # (n, H)
-
-    def portable(self) -> Portable:
-        return portable_of(self, "cls")
 
 
 def instance_weights(cosines_nN: Tensor, phi: float, offset: int = 0) -> Tensor:

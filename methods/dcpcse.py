@@ -28,34 +28,19 @@ from torch import Tensor, nn
 
 from bench.method import (
     Backbone,
-    Batch,
     BenchError,
     Features,
     Ids,
-    Loss,
     Portable,
     Recipe,
     TorchMethod,
     Value,
     check_choice,
-    join,
 )
-from bench.methods.gather import across_ranks
-from bench.methods.losses import info_nce
-from bench.methods.masking import (
-    check_guessing,
-    decayed_weight,
-    split_guesses,
-    surprise_of_copies,
-    with_mlm,
-)
+from bench.methods.masking import check_guessing
 from bench.methods.pooling import Head
-from bench.methods.prefix import (
-    behind_one_draw,
-    check_gradients,
-    check_prompt,
-    prompt_for,
-)
+from bench.methods.prefix import check_gradients, check_prompt, prompt_for
+from bench.methods.promcse import PromCSE
 from bench.methods.templates import (
     LearnedTokens,
     Template,
@@ -125,7 +110,7 @@ class TemplatePrompt(nn.Module):
         return portable_template(method, self.template, learned=learned, head=head)
 
 
-class DCPCSE(TorchMethod):
+class DCPCSE(PromCSE):
     """DCPCSE: PromCSE's first version; a deep prompt and a head are trained, the encoder is frozen.
 
     Take it for the paper's own variants ``mlm`` and ``shallow``; else take PromCSE.
@@ -137,11 +122,7 @@ class DCPCSE(TorchMethod):
     """
 
     name = "dcpcse"
-    settings = ("unsupervised", "supervised")
-    several_negatives = True
     variants = {"mlm": {"mlm": True}, "shallow": SHALLOW}
-    first_token = True
-    by_dropout = ("unsupervised",)
     summary = "trains a prompt per layer, encoder frozen; mlm hides words"
     paper = (
         "Jiang, Wang: Deep Continuous Prompt for Contrastive Learning of Sentence Embeddings, "
@@ -151,9 +132,6 @@ class DCPCSE(TorchMethod):
         "the prompt and the head (the paper names the prompt alone), with mlm the LM head; the "
         "encoder is frozen"
     )
-    encoder_is_frozen = True
-    training_only = ("lm_head",)
-    prompt: Any  # a Prefix, or TemplatePrompt
     defaults = {
         "prompt_length": Value(
             16,
@@ -233,65 +211,17 @@ class DCPCSE(TorchMethod):
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
-        self.encoder.requires_grad_(False)
+        if recipe.shallow and self.prompt.template.filling is not None:
+            self.trains_on = "text"
+
+    def new_prompt(self) -> Any:
+        recipe = self.recipe
         if recipe.shallow:
-            self.prompt = TemplatePrompt(backbone)
-            if self.prompt.template.filling is not None:
-                self.trains_on = "text"
-        else:
-            kind = recipe.get("prompt", DEEP)
-            self.prompt = prompt_for(backbone, kind, recipe.prompt_length, recipe.prefix_dropout)
-        self.head = Head(backbone.hidden_size)
-        if recipe.mlm:
-            self.lm_head = backbone.mlm_head().requires_grad_(not recipe.freeze_lm_head)
+            return TemplatePrompt(self.backbone)
+        kind = recipe.get("prompt", DEEP)
+        return prompt_for(self.backbone, kind, recipe.prompt_length, recipe.prefix_dropout)
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
         if isinstance(self.prompt, TemplatePrompt):
             return template_ids(self.prompt.template, sentences, self.backbone, whole_template=True)
         return super().token_ids(sentences)
-
-    def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
-        return self.prompt.assemble(self, ids, max_length)
-
-    def states(self, features: Features) -> Tensor:
-        return self.prompt.states(self.encoder, features)
-
-    def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Return anchor, positive[, hard negatives], (n, H) each; with mlm also the (n,) sums and
-        counts of its guesses.
-        """
-        texts = batch.columns if len(batch.columns) > 1 else batch.columns * 2
-        features = join(texts, self.pad_id)  # (texts * n, T)
-        if not self.recipe.mlm:
-            return self.vectors(self.hidden(features), features).chunk(len(texts))
-        behind = behind_one_draw(self.encoder, self.prompt, features)
-        z = self.vectors(behind(features), features)
-        share = self.recipe.mlm_probability
-        guesses = surprise_of_copies(
-            features, len(texts), self.backbone, self.lm_head, share, behind
-        )
-        return *z.chunk(len(texts)), *guesses
-
-    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        recipe = self.recipe
-        vectors, guesses = split_guesses(views, recipe.mlm)
-        contrast = info_nce(
-            *across_ranks(vectors, recipe.faithful),
-            temperature=recipe.temperature,
-            hard_negative_weight=recipe.hard_negative_weight,
-        )
-        if not recipe.mlm:
-            return Loss(contrast)
-        return with_mlm(Loss(contrast), guesses, decayed_weight(recipe, batch.step))
-
-    def vectors(self, states_nTH: Tensor, features: Features) -> Tensor:
-        """Return the vectors through the head, (n, H)."""
-        z: Tensor = self.head(self.prompt.pooled(states_nTH, features))
-        return z
-
-    def embed(self, features: Features) -> Tensor:
-        vectors: Tensor = self.prompt.pooled(self.hidden(features), features)
-        return self.head(vectors) if self.recipe.head_at_test else vectors
-
-    def portable(self) -> Portable:
-        return self.prompt.portable(self, self.head if self.recipe.head_at_test else None)

@@ -27,32 +27,30 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from bench.backbones.folder import read_config
 from bench.method import (
     Backbone,
     Batch,
     BenchError,
     Features,
     Loss,
-    Portable,
     Recipe,
-    TorchMethod,
     Value,
     check_mlm_head,
     check_positive,
     join,
     load_backbone,
 )
-from bench.method.json_files import read_json
 from bench.methods.gather import across_ranks
 from bench.methods.losses import float32_at_least, focal_info_nce, info_nce
 from bench.methods.masking import mask_tokens, special_positions
-from bench.methods.pooling import portable_of
+from bench.methods.pooling import ScoredFirstToken
 
 RUN = "DiffCSE run_diffcse.sh"
 ROBERTA = "what RoBERTa and transfer tasks were trained with is not in the repository"
 
 
-class DiffCSE(TorchMethod):
+class DiffCSE(ScoredFirstToken):
     """DiffCSE: SimCSE, and a discriminator that finds edited tokens with the help of the sentence's
     vector.
 
@@ -67,7 +65,6 @@ class DiffCSE(TorchMethod):
 
     name = "diffcse"
     settings = ("unsupervised",)
-    first_token = True
     summary = "SimCSE, and a discriminator that finds edited tokens"
     by_dropout = ("unsupervised",)
     paper = (
@@ -112,7 +109,7 @@ class DiffCSE(TorchMethod):
                 f"masking={recipe.masking}: a share of the tokens, above 0 and at most 1"
             )
         if backbone is not None and (backbone / "config.json").is_file():
-            config = read_json(backbone / "config.json")
+            config = read_config(backbone)
             if config.get("embedding_size", config.get("hidden_size")) != config.get("hidden_size"):
                 raise BenchError(
                     "diffcse puts a sentence's vector in the place of a word's, "
@@ -201,12 +198,6 @@ class DiffCSE(TorchMethod):
         """
         states = read_with(self.discriminator, edited, h_nH)
         return (detection_loss(self.classifier(states), replaced_nT),)
-
-    def embed(self, features: Features) -> Tensor:
-        return self.hidden(features)[:, 0]  # (n, H)
-
-    def portable(self) -> Portable:
-        return portable_of(self, "cls")
 
 
 def read_with(encoder: Any, features: Features, vectors_nH: Tensor) -> Tensor:

@@ -30,9 +30,7 @@ from bench.method import (
     Batch,
     Features,
     Loss,
-    Portable,
     Recipe,
-    TorchMethod,
     Value,
     join,
     rng_for,
@@ -40,10 +38,10 @@ from bench.method import (
 from bench.methods.augment import repeat_tokens
 from bench.methods.losses import info_nce
 from bench.methods.momentum import FrozenCopy, Queue
-from bench.methods.pooling import Head, portable_of
+from bench.methods.pooling import Head, ScoredFirstToken
 
 
-class ESimCSE(TorchMethod):
+class ESimCSE(ScoredFirstToken):
     """ESimCSE: SimCSE with repeated tokens in the second view, and a queue of negatives from a
     momentum copy.
 
@@ -58,7 +56,6 @@ class ESimCSE(TorchMethod):
 
     name = "esimcse"
     settings = ("unsupervised",)
-    first_token = True
     summary = "SimCSE with repeated tokens and a queue of negatives"
     paper = (
         "Wu, Gao, Zang, Han, Wang, Hu: ESimCSE: Enhanced Sample Building Method for Contrastive "
@@ -111,7 +108,7 @@ class ESimCSE(TorchMethod):
         """Return both views of a sentence, (n, H) each; while training also the vectors for the
         queue.
         """
-        z: Tensor = self.head(self.cls(join(batch.columns, self.pad_id)))  # one encoder pass
+        z: Tensor = self.head(self.embed(join(batch.columns, self.pad_id)))  # one encoder pass
         if not self.remembers():
             return z.chunk(2)
         return *z.chunk(2), self.remembered(batch.columns[0])
@@ -133,12 +130,3 @@ class ESimCSE(TorchMethod):
         """Return the vectors of the copy and the online head, (n, H)."""
         vectors: Tensor = self.head(self.momentum(**sentences).last_hidden_state[:, 0])
         return vectors
-
-    def embed(self, features: Features) -> Tensor:
-        return self.cls(features)
-
-    def portable(self) -> Portable:
-        return portable_of(self, "cls")
-
-    def cls(self, features: Features) -> Tensor:
-        return self.hidden(features)[:, 0]  # (n, H)

@@ -179,7 +179,7 @@ def token_at(encoding: Any, place: int) -> int:
             return number
     raise BenchError(
         "the template's mask token is no token of this backbone's vocabulary",
-        "take another backbone: bench doctor --backbone NAME says what its tokenizer has",
+        "take another backbone: bench doctor NAME says what its tokenizer has",
     )
 
 

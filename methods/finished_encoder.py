@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from bench.backbones.refusals import check_one_vector
 from bench.base.sides import SIDES
 from bench.method import Backbone, BenchError, Recipe
-from bench.methods.pooling import POOLERS
+from bench.methods.pooling import POOLERS, Head
 
 POOLINGS = {"cls", "last", "mlp", "mean", *POOLERS}
 
@@ -55,19 +53,14 @@ def shorten(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:40] + "...")
 
 
-def with_pooling_layer(backbone: Backbone) -> Any:
-    """Return the encoder with the pooling layer of its checkpoint.
+def kept_head(backbone: Backbone) -> Head:
+    """Return the pooling layer, or SimCSE's head, that a checkpoint keeps.
 
     Raises BenchError if it has none.
     """
-    from transformers import AutoModel
-
-    # in a sentence-transformers folder the transformer may be deeper
-    folder = backbone.encoder.name_or_path
-    encoder, info = AutoModel.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
-    is_new = any("pooler" in name for name in info["missing_keys"])
-    if getattr(encoder, "pooler", None) is None or is_new:
+    head = Head.kept_by(backbone)
+    if head is None or not hasattr(backbone.encoder, "pooler"):  # of another form in DeBERTa
         raise BenchError(
             f"{backbone.name} has no pooling layer, which pooling=mlp needs", "--set pooling=cls"
         )
-    return encoder.eval()
+    return head

@@ -17,28 +17,24 @@ CLS is scored without the head, as in unsupervised SimCSE.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
 from bench.method import (
     Backbone,
     Batch,
-    Features,
     Loss,
-    Portable,
     Recipe,
-    TorchMethod,
     Value,
     check_positive,
     join,
 )
 from bench.methods.gather import across_ranks
 from bench.methods.losses import focal_info_nce
-from bench.methods.pooling import Head, portable_of
+from bench.methods.pooling import Head, ScoredFirstToken
 
 
-class FocalInfoNCE(TorchMethod):
+class FocalInfoNCE(ScoredFirstToken):
     """Focal-InfoNCE: unsupervised SimCSE with a loss that pushes hard negatives more and easy ones
     less.
 
@@ -52,7 +48,6 @@ class FocalInfoNCE(TorchMethod):
 
     name = "focal-infonce"
     settings = ("unsupervised",)
-    first_token = True
     by_dropout = ("unsupervised",)
     summary = "SimCSE whose loss weighs hard negatives more"
     paper = (
@@ -106,14 +101,3 @@ class FocalInfoNCE(TorchMethod):
         return Loss(
             focal_info_nce(h, h_plus, temperature=self.recipe.temperature, m=self.recipe.hardness_m)
         )
-
-    def embed(self, features: Features) -> Tensor:
-        cls = self.cls(features)
-        embedded: Any = self.head(cls) if self.recipe.head_at_test else cls
-        return embedded
-
-    def portable(self) -> Portable:
-        return portable_of(self, "cls", self.head if self.recipe.head_at_test else None)
-
-    def cls(self, features: Features) -> Tensor:
-        return self.hidden(features)[:, 0]  # (n, H)

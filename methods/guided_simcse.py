@@ -27,11 +27,8 @@ from bench.method import (
     Backbone,
     Batch,
     BenchError,
-    Features,
     Loss,
-    Portable,
     Recipe,
-    TorchMethod,
     Value,
     check_choice,
     check_positive,
@@ -39,14 +36,14 @@ from bench.method import (
 )
 from bench.methods.dclr import debiased, instance_weights
 from bench.methods.losses import cosine_matrix
-from bench.methods.pooling import Head, portable_of
+from bench.methods.pooling import Head, ScoredFirstToken
 from bench.methods.teachers import Teacher
 
 RUN = "MultiCSR README.md:122"
 GIST = "sentence-transformers GISTEmbedLoss"
 
 
-class GuidedSimCSE(TorchMethod):
+class GuidedSimCSE(ScoredFirstToken):
     """Guided SimCSE: supervised SimCSE without the negatives that a trained encoder finds too
     similar.
 
@@ -61,7 +58,6 @@ class GuidedSimCSE(TorchMethod):
     name = "guided-simcse"
     settings = ("supervised",)
     several_negatives = True
-    first_token = True
     summary = "supervised SimCSE; a model removes false negatives"
     paper = (
         "Wang et al.: MultiCSR, NAACL 2024, arXiv 2310.10962; Solatorio: GISTEmbed, 2024, arXiv "
@@ -126,7 +122,7 @@ class GuidedSimCSE(TorchMethod):
         """
         texts = join(batch.columns, self.pad_id)  # in one pass of each encoder
         columns = len(batch.columns)
-        z = self.head(self.hidden(texts)[:, 0]).chunk(columns)
+        z = self.head(self.cls(texts)).chunk(columns)
         guides = self.guide(texts).chunk(columns)
         return *z, *guides
 
@@ -144,14 +140,6 @@ class GuidedSimCSE(TorchMethod):
         weights = instance_weights(candidates(guides), recipe.phi)
         form = "code" if recipe.faithful else "infonce"
         return Loss(debiased(candidates(z), weights, form=form, temperature=recipe.temperature))
-
-    def embed(self, features: Features) -> Tensor:
-        cls = self.hidden(features)[:, 0]  # (n, H)
-        embedded: Tensor = self.head(cls) if self.recipe.head_at_test else cls
-        return embedded
-
-    def portable(self) -> Portable:
-        return portable_of(self, "cls", self.head if self.recipe.head_at_test else None)
 
 
 def candidates(z: tuple[Tensor, ...], anchors: bool = False, positives: bool = False) -> Tensor:

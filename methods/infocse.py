@@ -33,9 +33,7 @@ from bench.method import (
     BenchError,
     Features,
     Loss,
-    Portable,
     Recipe,
-    TorchMethod,
     Value,
     check_mlm_head,
     check_positive,
@@ -47,12 +45,12 @@ from bench.methods.layers import attended, attention_mask, fed_forward, layers_o
 from bench.methods.losses import info_nce
 from bench.methods.masking import surprise_of_copies, with_mlm
 from bench.methods.momentum import FrozenCopy
-from bench.methods.pooling import portable_of
+from bench.methods.pooling import ScoredFirstToken
 
 RUN = "InfoCSE/Infocse-bert-base.sh"
 
 
-class InfoCSE(TorchMethod):
+class InfoCSE(ScoredFirstToken):
     """InfoCSE: SimCSE, and masked words that are guessed from the sentence's vector and shallow
     states.
 
@@ -67,7 +65,6 @@ class InfoCSE(TorchMethod):
 
     name = "infocse"
     settings = ("unsupervised",)
-    first_token = True
     by_dropout = ("unsupervised",)
     summary = "SimCSE, and masked words guessed from the vector"
     paper = (
@@ -158,9 +155,3 @@ class InfoCSE(TorchMethod):
         return surprise_of_copies(
             texts, 2, self.backbone, self.lm_head, self.recipe.mlm_probability, states
         )
-
-    def embed(self, features: Features) -> Tensor:
-        return self.hidden(features)[:, 0]  # (n, H)
-
-    def portable(self) -> Portable:
-        return portable_of(self, "cls")

@@ -38,6 +38,7 @@ from bench.method import (
 )
 from bench.method.encoder_values import BOTH_WAYS
 from bench.method.features import widened
+from bench.method.portable import IN_PYTHON
 from bench.methods.augment import DropHead, mask_span
 from bench.methods.losses import nt_xent
 from bench.methods.pooling import masked_mean, portable_of
@@ -190,7 +191,7 @@ class MirrorBert(TorchMethod):
         if self.pooling == "mean-padded":
             raise BenchError(
                 "mirror-bert averages over padding, which an export does not carry",
-                "in Python bench.load_run(RUN).encode gives its vectors",
+                IN_PYTHON,
             )
         pooler = "cls" if self.pooling == "cls" else "avg"
         return portable_of(self, pooler, max_tokens=self.length)

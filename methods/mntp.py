@@ -29,9 +29,7 @@ from bench.method import (
     BenchError,
     Features,
     Loss,
-    Portable,
     Recipe,
-    TorchMethod,
     Value,
 )
 from bench.methods.masking import (
@@ -43,13 +41,13 @@ from bench.methods.masking import (
     surprise_of_rows,
 )
 from bench.methods.output_matrix import output_matrix
-from bench.methods.pooling import pooled, portable_of
+from bench.methods.pooling import ScoredMean
 
 CODE = "McGill-NLP/llm2vec run_mntp.py"
 CONFIG = "McGill-NLP/llm2vec train_configs/mntp"
 
 
-class MNTP(TorchMethod):
+class MNTP(ScoredMean):
     """MNTP: masked tokens of a decoder that attends both ways, each predicted from the state before
     it.
 
@@ -153,9 +151,3 @@ class MNTP(TorchMethod):
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         return Loss(mean_surprise(*views))
-
-    def embed(self, features: Features) -> Tensor:
-        return pooled(self, features, "avg")
-
-    def portable(self) -> Portable:
-        return portable_of(self, "avg")

@@ -39,22 +39,20 @@ from bench.method import (
     Features,
     Ids,
     Loss,
-    Portable,
     Recipe,
-    TorchMethod,
     Value,
     check_positive,
     join,
     rng_for,
 )
 from bench.methods.losses import cosine_matrix, float32_at_least, info_nce, unit_vectors
-from bench.methods.pooling import Head, portable_of
+from bench.methods.pooling import Head, ScoredFirstToken
 from bench.methods.rankcse import others
 
 RUN = "PeerCL run_unsup_pcl.sh"
 
 
-class PCL(TorchMethod):
+class PCL(ScoredFirstToken):
     """PCL: two networks teach each other with nine altered copies of a sentence.
 
     Take it if cost does not matter: a step costs ten times as much as one of SimCSE.
@@ -67,7 +65,6 @@ class PCL(TorchMethod):
 
     name = "pcl"
     settings = ("unsupervised",)
-    first_token = True
     by_dropout = ("unsupervised",)
     summary = "two networks teach each other, ten texts per sentence"
     paper = (
@@ -142,12 +139,6 @@ class PCL(TorchMethod):
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         parts = peer_losses(*views, temperature=self.recipe.temperature)
         return Loss(torch.stack(list(parts.values())).sum(), parts)
-
-    def embed(self, features: Features) -> Tensor:
-        return self.hidden(features)[:, 0]  # (n, H)
-
-    def portable(self) -> Portable:
-        return portable_of(self, "cls")
 
 
 def peer_losses(student_BKH: Tensor, peer_BKH: Tensor, *, temperature: float) -> dict[str, Tensor]:

@@ -11,6 +11,7 @@ one in SimCSE's code since January 2022 (about 4 points higher).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -93,6 +94,34 @@ def portable_of(
         else min(max_tokens, method.backbone.max_tokens)
     )
     return Portable(method.encoder, method.backbone.tokenizer, limit, pooling, states, behind)
+
+
+class ScoredFirstToken(TorchMethod):
+    """A method that scores CLS of the last layer, through its ``head`` if ``head_at_test``."""
+
+    first_token = True
+    head: nn.Module
+
+    def cls(self, features: Features) -> Tensor:
+        return self.hidden(features)[:, 0]  # (n, H)
+
+    def embed(self, features: Features) -> Tensor:
+        vectors = self.cls(features)
+        return self.head(vectors) if self.recipe.get("head_at_test") else vectors
+
+    def portable(self) -> Portable:
+        head: Any = self.head if self.recipe.get("head_at_test") else None
+        return portable_of(self, "cls", head)
+
+
+class ScoredMean(TorchMethod):
+    """A method that scores the mean over the tokens of the last layer."""
+
+    def embed(self, features: Features) -> Tensor:
+        return masked_mean(self.hidden(features), features["attention_mask"])  # (n, H)
+
+    def portable(self) -> Portable:
+        return portable_of(self, "avg")
 
 
 class Head(nn.Module):

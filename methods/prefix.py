@@ -30,6 +30,7 @@ from torch import Tensor, nn
 
 from bench.backbones.direction import check_not_causal
 from bench.backbones.families import FAMILIES, check_layers
+from bench.backbones.folder import read_config
 from bench.backbones.held_in import computes_in
 from bench.method import (
     Backbone,
@@ -42,7 +43,6 @@ from bench.method import (
     TorchMethod,
     pad,
 )
-from bench.method.json_files import read_json
 from bench.methods.layers import layers_of
 from bench.methods.pooling import Head, portable_of
 from bench.methods.travels import FOLDER
@@ -142,13 +142,13 @@ class Prompt(nn.Module):
     def portable(self, method: TorchMethod, head: Head | None) -> Portable:
         """Return the parts of a method that pools behind this prompt."""
         kind, table = self.exported(method.encoder)
-        reader = ModuleFile(FOLDER / "prompted.py", "Prompted", {"kind": kind}, {"table": table})
+        reader = ModuleFile(FOLDER / "readers.py", "Prompted", {"kind": kind}, {"table": table})
         return replace(
             portable_of(method, "cls", head), max_tokens=self.room(method.backbone), reader=reader
         )
 
     def exported(self, encoder: Any) -> tuple[str, Tensor]:
-        """Return kind and table as methods/travels/prompted.py reads them."""
+        """Return kind and table as methods/travels/readers.py reads them."""
         return self.kind, self.table
 
 
@@ -292,7 +292,7 @@ def check_prompt(
     if length < 1:
         raise BenchError(f"prompt_length={length}: a prompt has one vector at least")
     if backbone is not None and (backbone / "config.json").is_file():
-        positions = read_json(backbone / "config.json").get("max_position_embeddings")
+        positions = read_config(backbone).get("max_position_embeddings")
         if isinstance(positions, int) and length > positions - SHORTEST:
             raise BenchError(
                 f"prompt_length={length}: the backbone has {positions} positions for prompt and "

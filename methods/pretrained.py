@@ -34,7 +34,6 @@ from bench.backbones.sentence_transformer import (
 )
 from bench.base.sides import DOCUMENT, SIDES
 from bench.method import (
-    Affine,
     Backbone,
     BenchError,
     Context,
@@ -49,6 +48,7 @@ from bench.method import (
 from bench.method.answers import COMPANY, ask_probe
 from bench.method.encoder_values import load_encoder
 from bench.method.finished import FinishedEncoder
+from bench.method.portable import IN_PYTHON
 from bench.method.prompts import PLACE, Way, prompted
 from bench.method.smaller import BINARY, FLOAT32, INT8, PRECISIONS, Smaller
 from bench.method.whole_texts import encode_whole
@@ -56,9 +56,9 @@ from bench.methods.finished_encoder import (
     POOLINGS,
     check_pooling,
     default_prompt,
+    kept_head,
     shorten,
     unused_prompts_line,
-    with_pooling_layer,
 )
 from bench.methods.pooling import POOLERS, last_token, masked_mean, portable_of
 
@@ -150,7 +150,7 @@ class Pretrained(FinishedEncoder, TorchMethod):
         else:
             self.encoder = backbone.encoder
             if self.pooling == "mlp":
-                self.encoder = with_pooling_layer(backbone)
+                self.head = kept_head(backbone)
         backbone.encoder = self.encoder  # one copy of the weights
         self._inputs = signature(self.encoder.forward).parameters.keys()
         if getattr(getattr(self.encoder, "config", None), "use_cache", False):
@@ -351,12 +351,11 @@ class Pretrained(FinishedEncoder, TorchMethod):
     def _pooled(self, features: Features) -> Tensor:
         # an encoder without position_ids counts by the mask, or has only distances
         inputs = {key: value for key, value in features.items() if key in self._inputs}
-        if self.pooling == "mlp":
-            head: Tensor = self.encoder(**inputs).pooler_output
-            return head
-        if self.pooling in ("last", "avg"):
+        if self.pooling in ("mlp", "last", "avg"):
             last = self.encoder(**inputs).last_hidden_state
             mask = features["attention_mask"]
+            if self.pooling == "mlp":
+                return self.head(last[:, 0])
             if self.pooling == "last":
                 return last_token(last, mask)
             return masked_mean(last.float(), mask)
@@ -401,21 +400,15 @@ class Pretrained(FinishedEncoder, TorchMethod):
             reason = "pools the last token" if self.pooling == "last" else "has a prompt of its own"
             raise BenchError(
                 f"this run {reason}, which an export does not carry yet",
-                "in Python bench.load_run(RUN).encode gives its vectors",
+                IN_PYTHON,
             )
         if self.pooling is None:
             return Portable(
                 tokenizer=self.backbone.tokenizer, max_tokens=self.limit, write=self.write
             )
-        if self.pooling != "mlp":
-            return portable_of(self, self.pooling, max_tokens=self.recipe.max_length)
-        dense = self.encoder.pooler.dense
-        return portable_of(
-            self,
-            "cls",
-            Affine(dense.weight, dense.bias, tanh=True),
-            max_tokens=self.recipe.max_length,
-        )
+        if self.pooling == "mlp":
+            return portable_of(self, "cls", self.head, max_tokens=self.recipe.max_length)
+        return portable_of(self, self.pooling, max_tokens=self.recipe.max_length)
 
     def write(self, folder: Path) -> None:
         """Write the sentence-transformers model, in float32 and with this maximum length."""

@@ -101,7 +101,7 @@ class PromCSE(TorchMethod):
     )
     encoder_is_frozen = True
     training_only = ("lm_head",)
-    prompt: Any  # a Prefix or an InputPrompt
+    prompt: Any  # a Prefix, an InputPrompt, or DCPCSE's template
     defaults = {
         "prompt": Value(
             "deep",
@@ -173,17 +173,20 @@ class PromCSE(TorchMethod):
 
     @classmethod
     def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
-        return needs_triplets(setting) if recipe.eh else super().needs(setting, recipe)
+        return needs_triplets(setting) if recipe.get("eh") else super().needs(setting, recipe)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         self.encoder.requires_grad_(False)
-        self.prompt = prompt_for(
-            backbone, recipe.prompt, recipe.prompt_length, recipe.prefix_dropout
-        )
+        self.prompt = self.new_prompt()
         self.head = Head(backbone.hidden_size)
         if recipe.mlm:
             self.lm_head = backbone.mlm_head().requires_grad_(not recipe.freeze_lm_head)
+
+    def new_prompt(self) -> Any:
+        """Return the prompt, untrained."""
+        recipe = self.recipe
+        return prompt_for(self.backbone, recipe.prompt, recipe.prompt_length, recipe.prefix_dropout)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         return self.prompt.assemble(self, ids, max_length)
@@ -199,12 +202,11 @@ class PromCSE(TorchMethod):
         texts = batch.columns if len(batch.columns) > 1 else batch.columns * 2
         features = join(texts, self.pad_id)  # (texts * n, T) in one encoder pass
         if not self.recipe.mlm:
-            z: Tensor = self.head(self.hidden(features)[:, 0])
-            return z.chunk(len(texts))
+            return self.head(self.prompt.pooled(self.hidden(features), features)).chunk(len(texts))
         # checked before: no other kind can be read twice behind one draw
         assert isinstance(self.prompt, Prefix)
         behind = behind_one_draw(self.encoder, self.prompt, features)
-        z = self.head(behind(features)[:, 0])
+        z = self.head(self.prompt.pooled(behind(features), features))
         share = self.recipe.mlm_probability
         guesses = surprise_of_copies(
             features, len(texts), self.backbone, self.lm_head, share, behind
@@ -220,15 +222,14 @@ class PromCSE(TorchMethod):
             temperature=recipe.temperature,
             hard_negative_weight=recipe.hard_negative_weight,
         )
-        loss = with_hinge(contrast, z, recipe) if recipe.eh else Loss(contrast)
+        loss = with_hinge(contrast, z, recipe) if recipe.get("eh") else Loss(contrast)
         if recipe.mlm:
             return with_mlm(loss, guesses, decayed_weight(recipe, batch.step))
         return loss
 
     def embed(self, features: Features) -> Tensor:
-        cls = self.hidden(features)[:, 0]  # (n, H)
-        embedded: Any = self.head(cls) if self.recipe.head_at_test else cls
-        return embedded
+        vectors: Any = self.prompt.pooled(self.hidden(features), features)  # (n, H)
+        return self.head(vectors) if self.recipe.head_at_test else vectors
 
     def portable(self) -> Portable:
         return self.prompt.portable(self, self.head if self.recipe.head_at_test else None)

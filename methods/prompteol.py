@@ -246,6 +246,6 @@ class PromptEOL(TorchMethod):
             "max_tokens": self.backbone.max_tokens,
             **more,
         }
-        reader = ModuleFile(FOLDER / "worded.py", "Worded", settings, tensors or {})
+        reader = ModuleFile(FOLDER / "readers.py", "Worded", settings, tensors or {})
         tokenizer = self.backbone.tokenizer
         return Portable(self.encoder, tokenizer, self.backbone.max_tokens, None, reader=reader)

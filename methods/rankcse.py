@@ -33,18 +33,15 @@ from bench.method import (
     Backbone,
     Batch,
     BenchError,
-    Features,
     Loss,
-    Portable,
     Recipe,
-    TorchMethod,
     Value,
     check_choice,
     check_positive,
     join,
 )
 from bench.methods.losses import cosine_matrix
-from bench.methods.pooling import Head, portable_of
+from bench.methods.pooling import Head, ScoredFirstToken
 from bench.methods.teachers import Teacher, teacher_cosines
 
 COMMUNITY = "RankCSE (community) run_rankcse.sh"
@@ -52,7 +49,7 @@ NO_MIDDLE = 1e-7
 """The logarithm of the middle distribution after the community code's clamp."""
 
 
-class RankCSE(TorchMethod):
+class RankCSE(ScoredFirstToken):
     """RankCSE: SimCSE that also ranks the sentences of a batch as frozen, trained encoders do.
 
     Take it to distil one or two trained encoders of the same vocabulary.
@@ -65,7 +62,6 @@ class RankCSE(TorchMethod):
 
     name = "rankcse"
     settings = ("unsupervised",)
-    first_token = True
     by_dropout = ("unsupervised",)
     summary = "SimCSE that ranks a batch as trained encoders do"
     paper = "Liu, Liu, Wang, Wang, Wu, Li, Guo: RankCSE, ACL 2023, arXiv 2305.16726"
@@ -162,12 +158,6 @@ class RankCSE(TorchMethod):
             ranking = list_mle(cosines_BB / recipe.list_temperature, teacher_BB, recipe.listmle_eps)
         total = contrast + recipe.beta * consistency + recipe.gamma * ranking
         return Loss(total, {"info_nce": contrast, "consistency": consistency, "ranking": ranking})
-
-    def embed(self, features: Features) -> Tensor:
-        return self.hidden(features)[:, 0]  # (n, H)
-
-    def portable(self) -> Portable:
-        return portable_of(self, "cls")
 
 
 def jensen_shannon(logits_BB: Tensor) -> Tensor:

@@ -20,23 +20,20 @@ from torch.nn.functional import cross_entropy
 from bench.method import (
     Backbone,
     Batch,
-    Features,
     Loss,
-    Portable,
     Recipe,
-    TorchMethod,
     Value,
     adamw,
     join,
 )
-from bench.methods.pooling import masked_mean, portable_of
+from bench.methods.pooling import ScoredMean
 
 LABELS = 3
 CODE = "sentence-transformers examples/training/nli/training_nli.py"
 FIT = "sentence-transformers 2019-08 to 2021-02, defaults of fit() in SentenceTransformer.py"
 
 
-class SBERT(TorchMethod):
+class SBERT(ScoredMean):
     """SBERT: a shared encoder with mean pooling, trained to classify NLI pairs from (u, v, |u -
     v|).
 
@@ -98,14 +95,8 @@ class SBERT(TorchMethod):
         u, v, labels_n = views
         return Loss(cross_entropy(self.classifier(pair_features(u, v)).float(), labels_n))
 
-    def embed(self, features: Features) -> Tensor:
-        return masked_mean(self.hidden(features), features["attention_mask"])  # (n, H)
-
     def optimizer(self) -> torch.optim.Optimizer:
         return adamw(self, eps=self.recipe.adam_eps, bias_correction=self.recipe.bias_correction)
-
-    def portable(self) -> Portable:
-        return portable_of(self, "avg")
 
 
 def pair_features(u_nH: Tensor, v_nH: Tensor) -> Tensor:

@@ -21,17 +21,14 @@ from torch import Tensor, nn
 from bench.method import (
     Backbone,
     Batch,
-    Features,
     Loss,
-    Portable,
     Recipe,
-    TorchMethod,
     Value,
     adamw,
 )
 from bench.methods.losses import cosine_matrix
 from bench.methods.momentum import FrozenCopy
-from bench.methods.pooling import masked_mean, portable_of
+from bench.methods.pooling import ScoredFirstToken, masked_mean
 
 
 def self_guided(cls_BD: Tensor, layers_BKD: Tensor, *, temperature: float) -> Tensor:
@@ -59,7 +56,7 @@ def squared_distance(module: nn.Module, start: nn.Module) -> Tensor:
     return torch.stack(changes).sum()
 
 
-class SGOpt(TorchMethod):
+class SGOpt(ScoredFirstToken):
     """SG-OPT: CLS is pulled towards the layers of a frozen copy of the same encoder; nothing is
     augmented.
 
@@ -73,7 +70,6 @@ class SGOpt(TorchMethod):
 
     name = "sg-opt"
     settings = ("unsupervised",)
-    first_token = True
     summary = "CLS is pulled towards the layers of a frozen copy"
     paper = (
         "Kim, Yoo, Lee: Self-Guided Contrastive Learning for BERT Sentence Representations, ACL "
@@ -138,12 +134,6 @@ class SGOpt(TorchMethod):
             contrast + self.recipe.distance_weight * distance,
             {"contrast": contrast, "distance": distance},
         )
-
-    def embed(self, features: Features) -> Tensor:
-        return self.hidden(features)[:, 0]  # (n, H)
-
-    def portable(self) -> Portable:
-        return portable_of(self, "cls")
 
     def optimizer(self) -> torch.optim.Optimizer:
         return adamw(self, betas=(0.9, self.recipe.beta2))

@@ -16,29 +16,35 @@ from bench.methods.losses import cosine_matrix
 from bench.methods.momentum import FrozenCopy
 
 
-class Teacher(nn.Module):
-    """A frozen, trained encoder that gives the CLS of its last layer.
+def load_teacher(name: str, student: Backbone, *, offline: bool) -> Backbone:
+    """Load the trained encoder that a hub name, a folder or a run names.
 
-    A hub name, a folder or a run names it. Its width may differ from the student's. Raises
-    BenchError if its vocabulary is not the student's, because it reads the student's token ids.
+    Its width may differ from the student's. Raises BenchError if its vocabulary is not the
+    student's, because it reads the student's token ids, and if its first token sees no other.
     """
+    model = load_backbone(name, offline=offline)
+    if model.tokenizer.get_vocab() != student.tokenizer.get_vocab():
+        raise BenchError(
+            f"{model.name} and {student.name} have different vocabularies",
+            "take a teacher of the same family",
+        )
+    if not model.reads_ahead:
+        raise BenchError(
+            f"{model.name} is causal: its first token, by which a teacher judges, "
+            "sees none of the others",
+            "take a teacher that reads both ways",
+        )
+    return model
+
+
+class Teacher(nn.Module):
+    """A frozen, trained encoder that gives the CLS of its last layer."""
 
     def __init__(
         self, name: str, student: Backbone, *, offline: bool = False, dropout: bool = False
     ) -> None:
         super().__init__()
-        model = load_backbone(name, offline=offline)
-        if model.tokenizer.get_vocab() != student.tokenizer.get_vocab():
-            raise BenchError(
-                f"{model.name} and {student.name} have different vocabularies",
-                "take a teacher of the same family",
-            )
-        if not model.reads_ahead:
-            raise BenchError(
-                f"{model.name} is causal: its first token, by which a teacher judges, "
-                "sees none of the others",
-                "take a teacher that reads both ways",
-            )
+        model = load_teacher(name, student, offline=offline)
         self.encoder = FrozenCopy(model.encoder, dropout=dropout)
 
     def forward(self, features: Features) -> Tensor:

@@ -25,7 +25,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -198,123 +197,41 @@ def wrap_sentences(
       gaps, how many lengths the sentences have; gap (n,), which of these, in ascending order, a row
       has.
     """
-    if templates and templates[0].filling is not None:
-        return wrap_filled(ids, templates, backbone, longest, whole_template=whole_template)
-    return wrap_in_pieces(ids, templates, backbone, longest)
-
-
-def wrap_in_pieces(
-    ids: Sequence[Ids | str],
-    templates: Sequence[Template],
-    backbone: Backbone,
-    longest: int | None,
-) -> Features:
-    """Do as :func:`wrap_sentences` for templates that are tokenised in pieces."""
-    own = {id(template): template for template in templates}
-    kinds = {key: number for number, key in enumerate(own)}
-    kind_n = torch.tensor([kinds[id(template)] for template in templates], dtype=torch.int64)
-
-    def column(values: list[int]) -> Tensor:
-        """Return a number of each template as the number of its rows, (n, 1)."""
-        return torch.tensor(values, dtype=torch.int64)[kind_n].unsqueeze(1)
-
-    cut = cut_sentences(ids, kind_n, list(own.values()), backbone, longest)
-    length = torch.tensor([len(row) for row in cut], dtype=torch.int64).unsqueeze(1)
-    start = column([len(template.before) for template in own.values()])
-    total = column([len(template) for template in own.values()]) + length
-    place = torch.arange(int(total.max()) if cut else 0)  # (T,)
-    sentence = (place >= start) & (place < start + length)
-    input_ids = torch.full(sentence.shape, int(backbone.tokenizer.pad_token_id or 0))
-    if cut:
-        input_ids[sentence] = torch.from_numpy(np.concatenate(cut))
-    for kind, template in enumerate(own.values()):
-        (rows,) = (kind_n == kind).nonzero(as_tuple=True)
-        put_around(input_ids, template, rows, length[rows])
-
-    lengths_K, gap = length.squeeze(1).unique(return_inverse=True)
-    opening = column([template.specials[0] for template in own.values()])
-    closing = column([template.specials[1] for template in own.values()])
-    slots = column([template.slots for template in own.values()])
-    mask = column([template.mask for template in own.values()])
-    mask = mask + length * (mask >= start)
-    inside = (place >= opening) & (place < total - closing)
-    in_slot = (place >= mask - slots) & (place < mask)
-    return {
-        "input_ids": input_ids,
-        "attention_mask": (place < total).long(),
-        "position_ids": (backbone.first_position + place).expand(len(cut), -1).contiguous(),
-        "sentence_mask": sentence.long(),
-        "prompt_mask": (inside & ~sentence).long(),
-        "slot": (place - mask + slots + 1) * in_slot,
-        "mask_position": mask.squeeze(1),
-        "gap": gap,
-        "gaps": torch.tensor(len(lengths_K)),
-        "template_tokens": torch.tensor(max(map(len, own.values()), default=0)),
-    }
-
-
-def cut_sentences(
-    ids: Sequence[Ids | str],
-    kind_n: Tensor,
-    templates: Sequence[Template],
-    backbone: Backbone,
-    longest: int | None,
-) -> list[np.ndarray]:
-    """Return the ids of each sentence, at most as many as ``templates[kind_n]`` leaves room for."""
-    rooms = []
-    for template in templates:
-        room = backbone.max_tokens - len(template)
-        rooms.append(room if longest is None else min(longest, room))
-    cut = []
-    for sentence_ids, kind in zip(ids, kind_n.tolist(), strict=True):
-        cut.append(np.asarray(sentence_ids[: rooms[kind]], dtype=np.int64))
-    return cut
-
-
-def put_around(ids_nT: Tensor, template: Template, rows: Tensor, lengths: Tensor) -> None:
-    """Write a template around the sentences of some rows, which are ``lengths`` (rows, 1) long."""
-    stop = len(template.before) + lengths
-    ids_nT[rows, : len(template.before)] = torch.tensor(template.before)
-    after = stop + torch.arange(len(template.after))
-    ids_nT[rows.unsqueeze(1), after] = torch.tensor(template.after)
-
-
-def wrap_filled(
-    cells: Sequence[Ids | str],
-    templates: Sequence[Template],
-    backbone: Backbone,
-    longest: int | None,
-    *,
-    whole_template: bool,
-) -> Features:
-    """Do as :func:`wrap_sentences` for templates that are filled and tokenised once."""
-    rows = filled_rows(cells, templates, backbone, longest, whole_template=whole_template)
+    rows = filled_rows(ids, templates, backbone, longest, whole_template=whole_template)
     features = pad([row.ids for row in rows], int(backbone.tokenizer.pad_token_id or 0))
     n, T = features["input_ids"].shape
-    sentence = torch.zeros(n, T, dtype=torch.int64)
-    prompt = torch.zeros(n, T, dtype=torch.int64)
+    place = torch.arange(T)
+    start = column([row.start for row in rows])
+    stop = column([row.stop for row in rows])
+    opening = column([template.specials[0] for template in templates])
+    closing = column([template.specials[1] for template in templates])
+    total = column([len(row.ids) for row in rows])
+    sentence = (place >= start) & (place < stop)
+    inside = (place >= opening) & (place < total - closing)
     slot = torch.zeros(n, T, dtype=torch.int64)
-    lengths = []
-    for number, (row, template) in enumerate(zip(rows, templates, strict=True)):
-        opening, closing = template.specials
-        sentence[number, row.start : row.stop] = 1
-        prompt[number, opening : len(row.ids) - closing] = 1
-        for k, place in enumerate(row.slots, 1):
-            slot[number, place] = k
-        lengths.append(max(0, len(row.ids) - len(template)))
-    lengths_K, gap = torch.tensor(lengths).unique(return_inverse=True)
+    for number, row in enumerate(rows):
+        for k, at in enumerate(row.slots, 1):
+            slot[number, at] = k
+    # a sentence may share its only token with the template
+    lengths = (total - column([len(template) for template in templates])).clamp_min(0)
+    lengths_K, gap = lengths.squeeze(1).unique(return_inverse=True)
     own = [len(row.ids) - (row.stop - row.start) for row in rows]
     return {
         **features,
-        "position_ids": (backbone.first_position + torch.arange(T)).expand(n, -1).contiguous(),
-        "sentence_mask": sentence,
-        "prompt_mask": prompt * (1 - sentence),
+        "position_ids": (backbone.first_position + place).expand(n, -1).contiguous(),
+        "sentence_mask": sentence.long(),
+        "prompt_mask": (inside & ~sentence).long(),
         "slot": slot,
-        "mask_position": torch.tensor([row.mask for row in rows]),
+        "mask_position": column([row.mask for row in rows]).squeeze(1),
         "gap": gap,
         "gaps": torch.tensor(len(lengths_K)),
-        "template_tokens": torch.tensor(max(own)),
+        "template_tokens": torch.tensor(max(own, default=0)),
     }
+
+
+def column(numbers: Sequence[int]) -> Tensor:
+    """Return a number of each row, (n, 1)."""
+    return torch.tensor(numbers, dtype=torch.int64).unsqueeze(1)
 
 
 def filled_rows(
@@ -325,21 +242,39 @@ def filled_rows(
     *,
     whole_template: bool,
 ) -> list[FilledRow]:
-    """Return the rows of texts, of packed rows, or of plain ids, which are read back as text."""
+    """Return the rows of sentences in templates: of ids that are put between a template's pieces;
+    or of texts, of packed rows, or of plain ids, which are read back as text, that are filled in.
+    """
     rows: dict[int, FilledRow] = {}
     texts: dict[int, str] = {}
-    for number, cell in enumerate(cells):
+    for number, (cell, template) in enumerate(zip(cells, templates, strict=True)):
         if isinstance(cell, str):
             texts[number] = cell
+        elif template.filling is None:
+            room = backbone.max_tokens - len(template)
+            kept = cell[: room if longest is None else min(longest, room)]
+            rows[number] = row_in_pieces(kept, template)
         elif len(cell) and cell[0] == PACKED:
             rows[number] = FilledRow.unpacked(cell)
         else:
             texts[number] = backbone.tokenizer.decode([int(token) for token in cell])
-    fillings = [template.filling for template in templates if template.filling is not None]
-    made = fill(list(texts.values()), [fillings[number] for number in texts], backbone, longest)
-    for (number, text), row in zip(texts.items(), made, strict=True):
-        rows[number] = unmelted(row, text, templates[number], backbone) if whole_template else row
+    if texts:
+        fillings = [template.filling for template in templates if template.filling is not None]
+        made = fill(list(texts.values()), [fillings[number] for number in texts], backbone, longest)
+        for (number, text), row in zip(texts.items(), made, strict=True):
+            if whole_template:
+                row = unmelted(row, text, templates[number], backbone)
+            rows[number] = row
     return [rows[number] for number in range(len(cells))]
+
+
+def row_in_pieces(ids: Ids, template: Template) -> FilledRow:
+    """Return the row of a sentence between the pieces of a template."""
+    start, stop = len(template.before), len(template.before) + len(ids)
+    mask = template.mask + (len(ids) if template.mask >= start else 0)
+    slots = list(range(mask - template.slots, mask))
+    whole = [*template.before, *map(int, ids), *template.after]
+    return FilledRow(whole, start, stop, mask, slots)
 
 
 def unmelted(row: FilledRow, text: str, template: Template, backbone: Backbone) -> FilledRow:
@@ -351,9 +286,7 @@ def unmelted(row: FilledRow, text: str, template: Template, backbone: Backbone) 
     before, after = list(template.before), list(template.after)
     if row.ids[: row.start] == before and row.ids[row.stop :] == after:
         return row
-    inner = backbone.ids([text])[0][: row.stop - row.start]
-    start, stop = len(before), len(before) + len(inner)
-    return FilledRow([*before, *inner, *after], start, stop, template.mask + len(inner))
+    return row_in_pieces(backbone.ids([text])[0][: row.stop - row.start], template)
 
 
 def at_mask(states_nTH: Tensor, features: Features) -> Tensor:
@@ -494,7 +427,7 @@ def portable_template(
         "vectors_at": vectors_at,
         "transform": transform_settings,
     }
-    reader = ModuleFile(FOLDER / "templated.py", "Templated", settings, tensors)
+    reader = ModuleFile(FOLDER / "readers.py", "Templated", settings, tensors)
     layers = () if head is None else (head.portable(),)
     return Portable(
         method.encoder, backbone.tokenizer, backbone.max_tokens, None, layers=layers, reader=reader

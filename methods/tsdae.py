@@ -38,21 +38,19 @@ from bench.method import (
     BenchError,
     Features,
     Loss,
-    Portable,
     Recipe,
-    TorchMethod,
     Value,
     check_mlm_head,
     rng_for,
 )
 from bench.methods.layers import attended, attention_mask, embedded, fed_forward, layers_of
 from bench.methods.masking import NOT_CHOSEN, mean_surprise, places_of, surprise_of_rows
-from bench.methods.pooling import portable_of
+from bench.methods.pooling import ScoredFirstToken
 
 SCRIPT = "sentence-transformers 18f16f91 examples/unsupervised_learning/TSDAE/train_stsb_tsdae.py"
 
 
-class TSDAE(TorchMethod):
+class TSDAE(ScoredFirstToken):
     """TSDAE: a decoder has to write a sentence from the vector of a damaged copy.
 
     Take it for text of a domain without pairs.
@@ -65,7 +63,6 @@ class TSDAE(TorchMethod):
 
     name = "tsdae"
     settings = ("unsupervised",)
-    first_token = True
     summary = "a decoder rebuilds a sentence from its damaged copy's vector"
     paper = (
         "Wang, Reimers, Gurevych: TSDAE: Using Transformer-based Sequential Denoising "
@@ -169,12 +166,6 @@ class TSDAE(TorchMethod):
         if words_VH is None:
             words_VH = self.encoder.get_input_embeddings().weight
         return linear(self.lm_head(states_KH), words_VH, self.lm_bias)
-
-    def embed(self, features: Features) -> Tensor:
-        return self.hidden(features)[:, 0]  # (n, H)
-
-    def portable(self) -> Portable:
-        return portable_of(self, "cls")
 
 
 class CrossAttention(nn.Module):

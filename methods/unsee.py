@@ -32,11 +32,8 @@ from bench.method import (
     Batch,
     BenchError,
     Context,
-    Features,
     Loss,
-    Portable,
     Recipe,
-    TorchMethod,
     Value,
     check_choice,
     join,
@@ -44,13 +41,13 @@ from bench.method import (
 from bench.method.checks import check_last_batch
 from bench.methods.losses import float32_at_least
 from bench.methods.momentum import FrozenCopy
-from bench.methods.pooling import masked_mean, portable_of
+from bench.methods.pooling import ScoredMean, masked_mean
 
 CODE = "UNSEE train.py"
 LOSSES = ("vicreg", "barlow")
 
 
-class UNSEE(TorchMethod):
+class UNSEE(ScoredMean):
     """UNSEE: two dropout views are to be alike and their features uncorrelated, without any
     negatives.
 
@@ -139,12 +136,6 @@ class UNSEE(TorchMethod):
             "cov_weight": recipe.cov_weight,
         }
         return vicreg(p_BH, t_BH, **weights)
-
-    def embed(self, features: Features) -> Tensor:
-        return masked_mean(self.hidden(features), features["attention_mask"])  # (n, H)
-
-    def portable(self) -> Portable:
-        return portable_of(self, "avg")
 
 
 def block(H: int) -> nn.Sequential:

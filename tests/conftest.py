@@ -63,19 +63,6 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> Generator[None, int,
     return (yield) + (not left_out)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Measure coverage on quick tests alone: it slows down those that train."""
-    coverage = getattr(item.config.pluginmanager.getplugin("_cov"), "cov_controller", None)
-    if coverage is None or item.get_closest_marker("slow") is None:
-        return (yield)
-    coverage.pause()
-    try:
-        return (yield)
-    finally:
-        coverage.resume()
-
-
 def pytest_collection_finish() -> None:
     """Keep what collected tests hold out of the garbage collector: it stays until the end."""
     gc.collect()

@@ -9,8 +9,8 @@ import hashlib
 from importlib.util import find_spec
 from pathlib import Path
 
-from bench.backbones.folder import ABOUT, SETTINGS, VOCABULARIES
-from bench.backbones.refusals import ADAPTER, read_settings
+from bench.backbones.folder import ABOUT, SETTINGS, VOCABULARIES, read_settings
+from bench.backbones.refusals import ADAPTER
 from bench.base.errors import NotAModel
 from bench.base.extras import install_hint
 from bench.base.hashes import files_sha256

@@ -39,11 +39,6 @@ class AdapterSettings:
     # "all" linear layers, or the last parts of their names, "q_proj+v_proj"
     targets: str = ALL
 
-    @property
-    def scale(self) -> float:
-        """The factor of B A."""
-        return self.alpha / self.rank
-
 
 def check_installed() -> None:
     """Raise BenchError without peft."""

@@ -39,7 +39,7 @@ def fetch_backbone(
         raise NotAModel(
             f"backbone '{name}' is not on this machine and {reason} forbids fetching it"
             f"{nearest_words(model)}",
-            f"{allow}; or, on a machine with a network: bench doctor --backbone {name} --fetch; "
+            f"{allow}; or, on a machine with a network: bench doctor {name} --fetch; "
             f"then copy {folder} out of its hub cache to {HF_HUB_CACHE}",
         )
     snapshot = fetch_from_hub(name, allow_pickle=allow_pickle, say=say)

@@ -13,9 +13,6 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from bench.backbones.refusals import (
-    read_settings,
-)
 from bench.base.errors import NotAModel
 from bench.base.hashes import files_sha256
 from bench.base.reading import SETTINGS_BYTES, read_settings_text
@@ -81,21 +78,62 @@ def transformer_folder(path: Path) -> Path:
     return modules[0] if modules else path
 
 
+def read_settings(file: Path) -> dict[str, Any]:
+    """Return the JSON object in a file of settings; empty without the file.
+
+    Raises NotAModel if the file is damaged.
+    """
+    if not file.is_file():
+        return {}
+    try:
+        content = read_json(file)
+    except OSError as error:
+        raise NotAModel(f"{file} cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise NotAModel(f"{file} is damaged: {error}") from None
+    if not isinstance(content, dict):
+        raise NotAModel(f"{file} is damaged: expected an object, found {type(content).__name__}")
+    return content
+
+
 def module_folders(path: Path) -> list[Path]:
     """Return the folders of the modules of a sentence-transformers folder, in order.
 
     The list is empty for any other folder. Raises NotAModel if modules.json is damaged.
     """
+    return [folder for folder, _ in _modules(path)]
+
+
+def _modules(path: Path) -> list[tuple[Path, str]]:
+    """Return folder and type of each module; none for a folder without modules.json."""
     file = path / "modules.json"
     if not file.exists():
         return []
     with readable(file):
-        names = [module["path"] for module in json.loads(read_settings_text(file))]
-        if not names:
+        found = [(module["path"], str(module.get("type"))) for module in read_json(file)]
+        if not found:
             raise ValueError("it names no module")
-        for name in names:
+        for name, _ in found:
             _check_is_below(name, file)
-    return [path / name for name in names]
+    return [(path / name, kind) for name, kind in found]
+
+
+def module_types(path: Path) -> list[str]:
+    """Return the types of the modules of a sentence-transformers folder, in order.
+
+    Modules inside a router count. Raises NotAModel if modules.json is damaged.
+    """
+    types: list[str] = []
+    for folder, kind in _modules(path):
+        types.append(kind)
+        routed = read_settings(folder / "router_config.json").get("types")
+        if kind.endswith(".Router") and isinstance(routed, dict):
+            types += [str(inner) for inner in routed.values()]
+    return types
+
+
+def read_json(file: Path) -> Any:
+    return json.loads(read_settings_text(file))
 
 
 def _check_is_below(name: str, file: Path) -> None:
@@ -226,7 +264,7 @@ def weight_files(folder: Path, weights: Sequence[str] | None = None) -> list[Pat
 def weight_map(index: Path) -> dict[str, str]:
     """Return tensor name -> file from the index of weights in several files. Raises NotAModel."""
     with readable(index):
-        names = dict(json.loads(read_settings_text(index))["weight_map"])
+        names = dict(read_json(index)["weight_map"])
     for part in names.values():
         if not isinstance(part, str) or part in ("", "..") or re.search(r"[/\\]", part):
             raise NotAModel(f"{index}: the weights {str(part)[:80]!r} are not in its folder")
@@ -257,7 +295,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     """
     file = folder / "config.json"
     with readable(file):
-        config = dict(json.loads(read_settings_text(file)))
+        config = dict(read_json(file))
     return {alias: config[key] for key, alias in ALIASES.items() if config.get(key)} | config
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -73,7 +74,7 @@ def widened_weights(encoder: nn.Module) -> Iterator[None]:
     for module in encoder.modules():
         own = [p for p in module.parameters(recurse=False) if p.dtype == torch.bfloat16]
         if own:
-            handles.append(module.register_forward_pre_hook(_Widening(own).begin))
+            handles.append(module.register_forward_pre_hook(partial(_widen, own)))
             handles.append(module.register_forward_hook(_restore, always_call=True))
     try:
         yield
@@ -83,18 +84,13 @@ def widened_weights(encoder: nn.Module) -> Iterator[None]:
             handle.remove()
 
 
-class _Widening:
-    """The weights of one layer, which are float32 between ``begin`` and ``_restore``."""
-
-    def __init__(self, parameters: list[nn.Parameter]) -> None:
-        self.parameters = parameters
-
-    def begin(self, module: nn.Module, inputs: Any) -> None:
-        with torch.inference_mode(False), torch.no_grad():
-            held = [(parameter, parameter.data) for parameter in self.parameters]
-            vars(module)["held_weights"] = held
-            for parameter, narrow in held:
-                parameter.data = narrow.float()
+def _widen(parameters: list[nn.Parameter], module: nn.Module, inputs: Any) -> None:
+    """Make the weights of a layer float32, until :func:`_restore`."""
+    with torch.inference_mode(False), torch.no_grad():
+        held = [(parameter, parameter.data) for parameter in parameters]
+        vars(module)["held_weights"] = held
+        for parameter, narrow in held:
+            parameter.data = narrow.float()
 
 
 def _restore(module: nn.Module, inputs: Any, outputs: Any) -> None:

@@ -18,6 +18,7 @@ from bench.backbones.fetching import fetch_backbone
 from bench.backbones.folder import (
     VOCABULARIES,
     has_transformer,
+    module_types,
     read_config,
     stored_as,
     transformer_folder,
@@ -26,7 +27,7 @@ from bench.backbones.four_bit import four_bit_options, in_four_bits, prepare_lay
 from bench.backbones.heads import is_head
 from bench.backbones.load_failures import damaged_weights, explain_failure, lacking_weights
 from bench.backbones.reference import Reference, resolve
-from bench.backbones.refusals import ADAPTER, module_types
+from bench.backbones.refusals import ADAPTER
 from bench.backbones.sizes import check_sizes
 from bench.backbones.tensors import checkpoint_names, take_trained
 from bench.backbones.tokenizer import ReadTokenizer, check_vocabulary, read_tokenizer

@@ -75,20 +75,16 @@ class Backbone:
         """True if the first token's state depends on later tokens; False for a causal model."""
         return reads_ahead(self.encoder)
 
-    # read once: the numbers are on the encoder's device, and each step would wait for a GPU
+    # both are read once: the numbers are on the encoder's device, and each step would wait for a GPU
     @cached_property
-    def _positions(self) -> tuple[int, int]:
-        return first_position(self.encoder), longest_text(self.encoder)
-
-    @property
     def first_position(self) -> int:
         """The position id of a sentence's first token: 0 for BERT, padding_idx + 1 for RoBERTa."""
-        return self._positions[0]
+        return first_position(self.encoder)
 
-    @property
+    @cached_property
     def max_tokens(self) -> int:
         """The number of positions that a sentence may fill, special tokens included."""
-        return self._positions[1]
+        return longest_text(self.encoder)
 
     def report(self) -> str:
         """Return one line about the weights that were read and left out, and the tokenizer."""

@@ -6,13 +6,12 @@ and a sentence-transformers model that does not make one vector per text.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from bench.backbones.folder import module_types, read_settings
 from bench.base.errors import NotAModel
-from bench.base.reading import read_settings_text
 
 POINTER = b"version https://git-lfs.github.com/spec/"
 POINTER_BYTES = 1024  # a pointer is smaller: three short lines
@@ -33,24 +32,6 @@ OTHER_KINDS = {
     "CrossEncoder": "it scores pairs of texts, and bench scores one vector per text",
 }
 """Kind of model -> the reason why it is not scored."""
-
-
-def read_settings(file: Path) -> dict[str, Any]:
-    """Return the JSON object in a file of settings; empty without the file.
-
-    Raises NotAModel if the file is damaged.
-    """
-    if not file.is_file():
-        return {}
-    try:
-        content = json.loads(read_settings_text(file))
-    except OSError as error:
-        raise NotAModel(f"{file} cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        raise NotAModel(f"{file} is damaged: {error}") from None
-    if not isinstance(content, dict):
-        raise NotAModel(f"{file} is damaged: expected an object, found {type(content).__name__}")
-    return content
 
 
 def check_pointers(folders: Iterable[Path]) -> None:
@@ -148,22 +129,3 @@ def check_one_vector(path: Path, name: str) -> None:
                 f"modules.json names {module}",
                 SCORE_THE_OBJECT,
             )
-
-
-def module_types(path: Path) -> list[str]:
-    """Return the types of the modules of a sentence-transformers folder, in order.
-
-    Modules inside a router count. Raises NotAModel if modules.json is damaged.
-    """
-    try:
-        modules = json.loads(read_settings_text(path / "modules.json"))
-        found = [(str(module["type"]), path / str(module["path"])) for module in modules]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise NotAModel(f"{path / 'modules.json'} is damaged: {error}") from None
-    types: list[str] = []
-    for name, folder in found:
-        types.append(name)
-        routed = read_settings(folder / "router_config.json").get("types")
-        if name.endswith(".Router") and isinstance(routed, dict):
-            types += [str(inner) for inner in routed.values()]
-    return types

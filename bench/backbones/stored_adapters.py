@@ -18,8 +18,9 @@ from bench.backbones.adapters import (
     check_installed,
     merge_adapters,
 )
+from bench.backbones.folder import read_settings
 from bench.backbones.heads import is_head
-from bench.backbones.refusals import ADAPTER, read_settings
+from bench.backbones.refusals import ADAPTER
 from bench.backbones.tensors import tensor_names, tensors_of
 from bench.base.errors import NotAModel, one_line
 from bench.base.reading import RECORD_BYTES, read_plain_file

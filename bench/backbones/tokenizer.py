@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.backbones.refusals import read_settings
+from bench.backbones.folder import read_settings
 from bench.base.errors import NotAModel, one_line
 
 FILE = "tokenizer.json"

@@ -98,9 +98,6 @@ class UnknownName(BenchError):
         if where:
             unknown += f" {where}"
         super().__init__(f"{unknown}; {others}", hint)
-        self.kind = kind
-        self.name = name
-        self.near = near
 
 
 def _nearest_but_for_case(name: str, names: Sequence[str]) -> list[str]:

@@ -6,7 +6,6 @@ import contextlib
 import os
 import secrets
 import stat
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,10 +20,6 @@ def write_whole(path: Path, data: bytes) -> None:
     Raises OSError; then ``path`` is unchanged.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    for leftover in path.parent.glob(f".{path.name}.*.tmp"):  # of a process that was killed
-        with contextlib.suppress(OSError):
-            if leftover.stat().st_mtime < time.time() - 3600:
-                leftover.unlink()
     aside = path.parent / f".{path.name}.{secrets.token_hex(6)}.tmp"
     try:
         with open(aside, "xb") as file:

@@ -28,10 +28,7 @@ _SIGNS = str.maketrans(
         "±": "+-",
         "×": "x",
         "◆": "#",
-        "▲": "^",
-        "▼": "v",
-        "≈": "~",
-        "√": "sqrt ",
+        "²": "^2",
         "…": "...",
         "–": "-",
         "“": '"',
@@ -39,20 +36,17 @@ _SIGNS = str.maketrans(
     }
 )
 """Our own signs, for a terminal that has only ASCII."""
-_MARKS = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹][⁰¹²³⁴⁵⁶⁷⁸⁹·]*")
-_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹·", "0123456789,")
 
 
 def encodable(text: str, encoding: str) -> str:
     """Return the text in characters of the encoding.
 
-    Our own signs become signs of ASCII ("name⁵·¹²" is "name(5,12)"), other characters visible
-    escapes.
+    Our own signs become signs of ASCII, other characters visible escapes.
     """
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        text = _MARKS.sub(lambda marks: f"({marks[0].translate(_DIGITS)})", text).translate(_SIGNS)
+        text = text.translate(_SIGNS)
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
@@ -105,10 +99,7 @@ _LATEX = {
     "±": r"$\pm$",
     "×": r"$\times$",
     "…": r"\dots{}",
-    "▲": r"$\blacktriangle$",
-    "▼": r"$\blacktriangledown$",
     "◆": r"$\blacklozenge$",
-    "≈": r"$\approx$",
 }
 _ACCENTS = {
     "\u0300",
@@ -146,18 +137,18 @@ _FORMULA = ("=", "+", "-", "@", "|", "%")
 """Characters that begin a formula or a command in some spreadsheet."""
 
 
-def escape_csv(text: str, limit: int | None = LONGEST) -> str:
+def escape_csv(text: str) -> str:
     """Write a text cell that no spreadsheet reads as a formula."""
-    shown = make_visible(text, limit=limit)
+    shown = make_visible(text, limit=None)
     return f"'{shown}" if shown.startswith(_FORMULA) else shown
 
 
-def format_csv_value(value: object, limit: int | None = LONGEST) -> str:
+def format_csv_value(value: object) -> str:
     """Write a cell of any kind: nothing for None, "yes" and "no", numbers with all digits."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
-        return escape_csv(value, limit)
+        return escape_csv(value)
     return repr(value)

@@ -159,6 +159,6 @@ def csv_lines(names: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     """
     out = StringIO()
     csv.writer(out, lineterminator="\n").writerows(
-        [format_csv_value(value, None) for value in row] for row in (names, *rows)
+        [format_csv_value(value) for value in row] for row in (names, *rows)
     )
     return out.getvalue()

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 from collections.abc import Iterator
 from pathlib import Path
-
-try:
-    import fcntl
-except ImportError:  # Windows: two processes then do the work twice, and the last result stays
-    fcntl = None  # type: ignore[assignment]
 
 
 @contextlib.contextmanager
@@ -20,20 +16,18 @@ def lock(path: Path) -> Iterator[bool]:
     """
     with path.open("a") as file:
         held = False
-        if fcntl is not None:
-            with contextlib.suppress(OSError):
-                fcntl.flock(file, fcntl.LOCK_EX)
-                held = True
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+            held = True
         yield held  # closing the file releases the lock, also when the process is killed
 
 
 def is_free(handle: int) -> bool:
     """Tell whether no process holds the open file as a lock; True also if there are no locks."""
-    if fcntl is not None:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:  # a file system without locks
-            pass
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        pass
     return True

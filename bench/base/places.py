@@ -29,10 +29,10 @@ def remember_place(runs: Path, content: str, place: Path) -> None:
     if not _HASH.fullmatch(content) or _places_in(runs).get(content) == path:
         return
     line = f"{content} {json.dumps(path)}\n".encode()
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
     with contextlib.suppress(OSError, ValueError):
         runs.mkdir(parents=True, exist_ok=True)
-        handle = os.open(runs / PLACES, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
+        handle = os.open(runs / PLACES, flags, 0o666)
         try:
             os.write(handle, line)
         finally:

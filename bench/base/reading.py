@@ -42,10 +42,7 @@ MOST_FILES = 500_000
 LINK = "a link, not a file"
 SPECIAL = "a pipe or a device, not a file"
 
-# Windows lacks some of these flags; a pipe there is no path in a folder
-_FLAGS = os.O_RDONLY
-for _name in ("O_NOFOLLOW", "O_BINARY", "O_NONBLOCK", "O_NOCTTY"):
-    _FLAGS |= getattr(os, _name, 0)
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 
 
 class NotPlainFile(OSError):

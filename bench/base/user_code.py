@@ -11,14 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bench.base.entry_points import GROUP
 from bench.base.errors import BenchError, PluginFailed, one_line
 
-GROUPS = ("bench.methods", "bench.suites")
-"""The entry points where packages register methods and suites."""
 LIBRARY_FOLDERS = frozenset(["site-packages", "dist-packages"])
 STANDARD_LIBRARY = sysconfig.get_path("stdlib")
-OLD_NAME = "methods"
-"""The name of this package's methods before it was ``bench.methods``."""
 
 
 def located(error: BaseException) -> str:
@@ -27,9 +24,6 @@ def located(error: BaseException) -> str:
     For example "dcl.py:37, in loss: IndexError: ...".
     """
     reason = one_line(error)
-    missing = error.name if isinstance(error, ModuleNotFoundError) else None
-    if missing is not None and missing.partition(".")[0] == OLD_NAME:
-        reason += "; the methods of bench are imported from bench.methods"
     place = place_of(error)
     if not place:
         return reason
@@ -77,25 +71,14 @@ def _is_plugin(file: str, module: str) -> bool:
         return False
     if module.startswith("bench.methods."):
         return True
-    if _is_built_in_method(file):
-        return package != OLD_NAME  # imported by a name that it refuses
     if package == "bench":
         return False
     if not file.startswith(STANDARD_LIBRARY) and LIBRARY_FOLDERS.isdisjoint(Path(file).parts):
         return True
-    for group in GROUPS:
-        for point in importlib.metadata.entry_points(group=group):
-            if point.module.partition(".")[0] == package:
-                return True
+    for point in importlib.metadata.entry_points(group=GROUP):
+        if point.module.partition(".")[0] == package:
+            return True
     return False
-
-
-def _is_built_in_method(file: str) -> bool:
-    """Tell whether a file is one of this package's methods, wherever it is installed."""
-    import bench
-
-    folders = [Path(folder).absolute() / "methods" for folder in bench.__path__]
-    return any(Path(file).absolute().is_relative_to(folder) for folder in folders)
 
 
 def in_library(path: Path) -> bool:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from bench.base.text import list_names, plural, seed_ranges
 from bench.compare.formatting import metric_words
-from bench.compare.grouping import UNNAMED
 from bench.compare.statistics.table import Table
 from bench.compare.statistics.terms import corpus_words
 from bench.records.record import RunRecord
@@ -113,7 +112,7 @@ def checkpoint_rule(record: RunRecord) -> str | None:
     often = ""
     if every is not None and isinstance(every.value, int) and every.value:
         often = f", scored every {every.value:,} steps"
-    return f"best on {(done.dev_task or '').strip() or UNNAMED}{often}"
+    return f"best on {(done.dev_task or '').strip() or 'a set that was not recorded'}{often}"
 
 
 def machine_of(record: RunRecord) -> str | None:

@@ -116,8 +116,8 @@ def _columns(tables: Sequence[BoardTable], main: Table) -> list[BoardTable]:
     found: dict[str, BoardTable] = {}
     for shown in tables:
         table = shown.table
-        same = (table.setting, table.backbone, table.budget, table.chosen_on, table.sender)
-        if same != (main.setting, main.backbone, main.budget, main.chosen_on, main.sender):
+        same = (table.setting, table.backbone, table.budget, table.sender)
+        if same != (main.setting, main.backbone, main.budget, main.sender):
             continue
         if table.is_further:
             continue

@@ -69,7 +69,6 @@ def _anchor(table: Table) -> str:
         table.backbone,
         table.suite,
         table.protocol,
-        table.chosen_on and f"on {table.chosen_on}",
         table.budget,
         table.text and f"on {short_text(table.text)}",
         table.question if table.is_further else None,
@@ -82,10 +81,7 @@ def _selection(table: Table, records: Mapping[str, RunRecord]) -> str:
     """Say how the checkpoints of a table's runs were chosen."""
     runs = [run for row in table.rows for run in row.runs]
     rules = count_values((checkpoint_rule(records[run]) for run in runs), "run")
-    said = f"Checkpoint: {rules}." if rules else ""
-    if table.chosen_on:
-        said += " This is not a development set, so these scores have a table of their own."
-    return said
+    return f"Checkpoint: {rules}." if rules else ""
 
 
 def with_comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> tuple[Table, str]:

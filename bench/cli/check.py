@@ -1,4 +1,4 @@
-"""``bench check``: test if methods, suites, recipes and plans keep their contracts."""
+"""``bench check``: test if methods and suites keep their contracts."""
 
 from __future__ import annotations
 
@@ -10,38 +10,28 @@ import click
 
 from bench.base.errors import BenchError
 from bench.base.findings import Finding
-from bench.base.terminal import warn
-from bench.base.text import list_names
 from bench.cli.options import data_option, json_option, print_findings, print_json
 from bench.cli.run_options import read_pairs
 from bench.data.sets import DataFolder
 from bench.method.plugins import discover
-from bench.method.recipe_checks import check_values
-from bench.method.recipe_files import read_custom
-from bench.run.plan_toml import Plan
 from bench.score.suites import suite, suite_names, suite_plugin, use_files
 
 
 @click.command()
-@click.argument(
-    "files", metavar="[FILE.py | FILE.toml | METHOD | SUITE]...", nargs=-1, required=True
-)
+@click.argument("files", metavar="[FILE.py | METHOD | SUITE]...", nargs=-1, required=True)
 @click.option(
     "--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Recipe values that a method needs."
 )
 @data_option
 @json_option
 def check(files: tuple[str, ...], pairs: tuple[str, ...], data: Path | None, as_json: bool) -> None:
-    """Check methods, suites, recipes and plans before anything is trained.
+    """Check methods and suites before anything is trained.
 
     \b
-    Example:  bench check my_loss.py my_suite.py runs/search-1/simcse.toml plan.toml
+    Example:  bench check my_loss.py my_suite.py
     """
     failures = 0
     for name in files:
-        if name.endswith(".toml"):
-            warn(_check_toml(Path(name)))
-            continue
         checked = _findings_by_name(name, read_pairs(pairs), data)
         for checked_name, findings in checked.items():
             failed = sum(finding.failed for finding in findings)
@@ -83,19 +73,6 @@ def _findings_by_name(
             findings[method.name] = check_method(method, overrides)
     for suite_name in suite_names():
         plugin = suite_plugin(suite_name)
-        if plugin is not None and plugin.package == str(file):
+        if plugin is not None and plugin.file == str(file):
             findings[plugin.suite.name] = check_suite(plugin.suite, folder)
     return findings
-
-
-def _check_toml(file: Path) -> str:
-    """Say if a file is a plan or a recipe. Raises BenchError if it cannot be used."""
-    if file.is_file() and "[[run]]" in file.read_text(encoding="utf-8", errors="replace"):
-        runs = Plan.read(file).runs
-        methods = dict.fromkeys(name for config in runs for name in config.methods)
-        return (
-            f"{file}: a plan of {list_names(methods)}; bench run --plan {file} --dry-run shows it"
-        )
-    recipe = read_custom(file)
-    check_values(discover()[recipe.method].cls, recipe.values, str(file))
-    return f"{file}: a recipe of {recipe.method}"

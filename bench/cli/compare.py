@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import click
@@ -149,9 +149,10 @@ def compare(
     if as_json:
         form = _json_form(form)
     if why is not None:
-        _check_alone(form, items=items, html=html is not None, all=everything)
+        _refuse_beside("--why", form, ("table",), items=items, html=html, all=everything)
     if paper is not None:
-        _check_paper(form, items=items, html=html is not None, why=why is not None)
+        forms = ("table", "md", "latex", "csv", "json")
+        _refuse_beside("--paper", form, forms, items=items, html=html, why=why)
     chosen_tasks = tuple(dict.fromkeys(comma_list(",".join(tasks))))
     run_filters = {
         "method": method,
@@ -189,26 +190,17 @@ def compare(
         _print_tables(selected, tables, form, everything=everything, html=html)
 
 
-def _check_alone(form: str, **others: bool) -> None:
-    """Raise BenchError if --why is given with an option that it would leave without effect."""
+def _refuse_beside(option: str, form: str, forms: Collection[str], **others: object) -> None:
+    """Raise BenchError if an option is given with others that it would leave without effect.
+
+    ``forms``: those of --format that it has.
+    """
     given = [f"--{name}" for name, value in others.items() if value]
-    if form != "table":
+    if form not in forms:
         given.append(f"--format {form}")
     if given:
-        raise BenchError(
-            f"--why cannot be combined with {list_names(given)}", f"leave {list_names(given)} out"
-        )
-
-
-def _check_paper(form: str, **others: bool) -> None:
-    """Raise BenchError if --paper is given with an option that it would leave without effect."""
-    given = [f"--{name}" for name, value in others.items() if value]
-    if form == "html":
-        given.append("--format html")
-    if given:
-        raise BenchError(
-            f"--paper cannot be combined with {list_names(given)}", f"leave {list_names(given)} out"
-        )
+        names = list_names(given)
+        raise BenchError(f"{option} cannot be combined with {names}", f"leave {names} out")
 
 
 def _json_form(form: str) -> str:

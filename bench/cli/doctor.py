@@ -44,14 +44,12 @@ EXTRAS = {
 
 @click.command()
 @click.argument("model", required=False)
-@click.option("--backbone", metavar="NAME", help="What loading this backbone gives, as MODEL.")
 @click.option("--fetch", is_flag=True, help="With MODEL: fetch it from the hub.")
 @data_option
 @runs_option
 @json_option
 def doctor(
     model: str | None,
-    backbone: str | None,
     fetch: bool,
     data: Path | None,
     runs: Path | None,
@@ -67,21 +65,15 @@ def doctor(
     Example:  bench doctor --data DIR
               bench doctor bert-base-uncased --fetch
     """
-    if model is not None and backbone is not None:
-        raise BenchError(
-            f"MODEL and --backbone both name a model: {model} and {backbone}",
-            "bench doctor MODEL",
-        )
-    backbone = model if backbone is None else backbone
-    if fetch and backbone is None:
+    if fetch and model is None:
         raise BenchError("--fetch needs a model", "bench doctor MODEL --fetch")
-    if backbone is not None:
-        facts = describe_backbone(backbone, fetch=fetch)
+    if model is not None:
+        facts = describe_backbone(model, fetch=fetch)
     else:
         facts = diagnose_machine(data, runs)
     if as_json:
         click.echo(json_text(facts))
-    elif backbone is not None:
+    elif model is not None:
         print_facts((key, str(value)) for key, value in facts.items())
     else:
         print_machine(facts)

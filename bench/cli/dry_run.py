@@ -33,7 +33,6 @@ from bench.cli.plan_facts import (
     plan_sentence,
     row_facts,
     scores_text,
-    total_text,
 )
 from bench.cli.plan_rows import PlanRow, name_of, plan_rows
 from bench.compare.formatting import short_count
@@ -75,13 +74,11 @@ def print_plan(
     *,
     as_json: bool,
     everything: bool = False,
-    with_recipe: bool = True,
     part: PaperPart | None = None,
 ) -> None:
     """Print the plan and its fetches; write nothing.
 
-    ``everything``: default values too. ``with_recipe``: False if nothing will be made of it.
-    ``part``: the printed table that the plan runs again.
+    ``everything``: default values too. ``part``: the printed table that the plan runs again.
     """
     config = session.config
     rows = plan_rows(prepared.runs, session.store, config.device, config.chunk)
@@ -101,7 +98,7 @@ def print_plan(
     else:
         print_grid(_runs_grid(rows, part), blank=True)
         device = device_text(config.device, rows[0].first.precision)
-        facts = [("score", scores_text(rows)), ("device", device), ("in all", total_text(rows))]
+        facts = [("score", scores_text(rows)), ("device", device)]
         notes = []
     facts += fetch_facts(prepared.to_fetch, offline=config.offline)
     if part is not None:
@@ -112,7 +109,7 @@ def print_plan(
         if hyperparameters.rows:
             print_grid(hyperparameters, blank=True)
     recipe = _recipe_grid(rows, everything)
-    if recipe.rows and with_recipe and (part is None or everything):
+    if recipe.rows and (part is None or everything):
         print_grid(recipe, blank=True)
     if part is not None:
         print_columns(rows_left_out(part), headings=("not run", "why"), indent=2, blank=True)
@@ -177,13 +174,13 @@ def _without(words: Sequence[str], option: str, beginnings: tuple[str, ...] = ("
 
 
 def _runs_grid(rows: Sequence[PlanRow], part: PaperPart | None) -> Grid:
-    """Lay out a line for each row, numbered if there are several, and the notes on them."""
+    """Lay out a numbered line for each of several rows, and the notes on them."""
     numbers: dict[str, list[str]] = {}
     lines = []
     for number, row in enumerate(rows, 1):
         for note in notes_of(row):
             numbers.setdefault(note, []).append(str(number))
-        lines.append(_run_cells(_number(number, rows), row, rows, part))
+        lines.append(_run_cells(str(number), row, rows, part))
     notes = []
     for note, noted in numbers.items():
         noun = "run" if len(noted) == 1 else "runs"
@@ -226,11 +223,6 @@ def _run_cells(
     else:
         cells["paper"] = f"{run.expect['value']:.2f}" if run.expect else ""
     return cells
-
-
-def _number(number: int, rows: Sequence[PlanRow]) -> str:
-    """Return the number of a row; "" if there is only one."""
-    return str(number) if len(rows) > 1 else ""
 
 
 def _state(row: PlanRow) -> str:

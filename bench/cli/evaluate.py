@@ -18,7 +18,6 @@ from bench.base.sides import DOCUMENT, QUERY
 from bench.base.text import comma_list
 from bench.cli.compare_output import print_all_tables
 from bench.cli.dry_run import print_plan
-from bench.cli.plan_rows import is_trained
 from bench.cli.run_options import (
     OUTPUT,
     GroupedCommand,
@@ -154,8 +153,7 @@ def evaluate(
         if not run.provisional:
             check_model(run)
     if dry_run:
-        made = not all(is_trained(run, session.store) for run in together.runs)
-        print_plan(together, session, as_json=as_json, everything=True, with_recipe=made)
+        print_plan(together, session, as_json=as_json, everything=True)
         raise click.exceptions.Exit(worst)
     code = _score_models(session, prepared, sizes, as_json)
     raise click.exceptions.Exit(max(worst, code))

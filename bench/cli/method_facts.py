@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import asdict
-from types import ModuleType
 from typing import Any
 
 from bench.method import Method
@@ -12,7 +11,6 @@ from bench.method.plugins import Plugin
 from bench.method.recipe_defaults import HELP, TRAINING
 from bench.method.recipe_files import Entry, read_recipes
 from bench.method.recipes import merge_recipe, sourced, variants_of, whole_entry
-from bench.papers import results
 from bench.run.planned import learns
 
 
@@ -24,7 +22,6 @@ def describe_method(plugin: Plugin) -> dict[str, Any]:
     """
     cls = plugin.cls
     file = read_recipes(plugin.folder, plugin.name)
-    printed = file.printed.get("method", plugin.name)
     return {
         "name": plugin.name,
         "summary": cls.summary,
@@ -37,9 +34,7 @@ def describe_method(plugin: Plugin) -> dict[str, Any]:
         "variants": _describe_variants(cls),
         "keys": _describe_keys(cls),
         "recipes": [_describe_recipe(cls, entry) for entry in file.recipes],
-        "templates": _template_lists(plugin.module),
         "disagreements": [asdict(disagreement) for disagreement in file.disagreements],
-        "references": [asdict(result) for result in results(printed)] if printed else [],
     }
 
 
@@ -89,20 +84,3 @@ def _describe_recipe(cls: type[Method], entry: Entry) -> dict[str, Any]:
         "values": {key: asdict(value) for key, value in merged.values_with_source().items()},
         "facts": {key: asdict(value) for key, value in entry.facts.items()},
     }
-
-
-def _template_lists(module: ModuleType) -> dict[str, dict[str, list[str]]]:
-    """Return source -> kind -> templates, the paper's first.
-
-    Empty if the module has no POSITIVE and NEGATIVE lists by source.
-    """
-    positive = getattr(module, "POSITIVE", None) or {}
-    negative = getattr(module, "NEGATIVE", None) or {}
-    lists = {}
-    for source in sorted(positive, key=lambda source: source != "paper"):
-        if source in negative:
-            lists[source] = {
-                "positive": list(positive[source]),
-                "negative": list(negative[source]),
-            }
-    return lists

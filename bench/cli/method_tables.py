@@ -10,7 +10,7 @@ import click
 from bench.base.foreign_text import printable_lines
 from bench.base.grid import Grid, GridColumn, grid
 from bench.base.printing import print_grid
-from bench.base.text import plural, value_text
+from bench.base.text import value_text
 from bench.cli.options import print_facts, say
 
 Facts = Mapping[str, Any]
@@ -39,22 +39,17 @@ def print_method(facts: Facts, *, everything: bool = False) -> None:
     click.echo()
     if not everything:
         _print_grids([_recipe_grid(facts)])
-        say(
-            "all recipe keys, equations, sources, templates, published results: "
-            f"bench methods {facts['name']} --all"
-        )
+        say(f"all recipe keys, equations and sources: bench methods {facts['name']} --all")
         return
     click.echo("\n".join([*printable_lines(facts["about"]), ""]))
-    print_method_part(facts, "recipes")
-    _print_grids([_disagreement_grid(facts), _printed_grid(facts), *_template_grids(facts)])
-
-
-def print_method_part(facts: Facts, part: str) -> None:
-    """Print the "recipes" or the "templates" of a method, as a paper has a table of them."""
-    if part == "templates":
-        _print_grids(_template_grids(facts))
-    else:
-        _print_grids([_variant_grid(facts), _key_grid(facts), _recipe_grid(facts)])
+    _print_grids(
+        [
+            _variant_grid(facts),
+            _key_grid(facts),
+            _recipe_grid(facts),
+            _disagreement_grid(facts),
+        ]
+    )
 
 
 def _print_grids(grids: list[Grid]) -> None:
@@ -129,44 +124,9 @@ def _value(recipe: Facts, key: str) -> str:
     return value_text(recipe["values"][key]["value"])
 
 
-def _template_grids(facts: Facts) -> list[Grid]:
-    grids = []
-    for source, kinds in facts["templates"].items():
-        for kind, texts in kinds.items():
-            grids.append(
-                grid(
-                    ("", GridColumn("{s} is the sentence, {m} the mask", wrap=LONGEST)),
-                    [(str(number), text) for number, text in enumerate(texts, 1)],
-                    title=f"{plural(len(texts), f'{kind} template')}, --set templates={source}",
-                )
-            )
-    return grids
-
-
 def _disagreement_grid(facts: Facts) -> Grid:
     return grid(
         [GridColumn(name, wrap=16) for name in ("topic", "paper", "code", "here")],
         [(d["topic"], d["paper"], d["code"], d["use"]) for d in facts["disagreements"]],
         title="where paper and code disagree, and what bench does",
-    )
-
-
-def _printed_grid(facts: Facts) -> Grid:
-    """Lay out the averages that papers print."""
-    fields = ("metric", "setting", "backbone", "variant", "printed", "paper", "table")
-    averages = [result for result in facts["references"] if result["task"] == "Avg."]
-    columns = (
-        "metric",
-        "setting",
-        GridColumn("backbone", wrap=12),
-        GridColumn("variant", wrap=12),
-        GridColumn("Avg.", right=True),
-        "paper",
-        "table",
-    )
-    return grid(
-        columns,
-        sorted({tuple(result[field] for field in fields) for result in averages}),
-        title="published averages, under the papers' names of variants",
-        notes=[f"every published number: bench methods {facts['name']} --json, under references"],
     )

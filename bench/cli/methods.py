@@ -10,9 +10,8 @@ from typing import Any
 import click
 
 from bench.base.errors import BenchError
-from bench.base.grid import Grid, GridColumn, grid
+from bench.base.grid import Grid, GridCell, GridColumn, GridRow, grid, indented
 from bench.base.printing import print_grid
-from bench.base.terminal import terminal_width
 from bench.base.text import plural
 from bench.cli.method_facts import describe_method
 from bench.cli.method_tables import print_method
@@ -26,10 +25,7 @@ from bench.run.session import known_methods
 OTHER_FAMILY = "other"
 """Of methods that name no family."""
 
-FAMILY_INDENT = 1
-ROOM_FOR_YEARS = 100
-"""Characters. With less, bench's own methods have one line each only if their years are left out.
-"""
+COLUMNS = ("method", GridColumn("year", drop=1), "trains", GridColumn("summary", wrap=24))
 
 
 @click.command()
@@ -38,7 +34,7 @@ ROOM_FOR_YEARS = 100
     "--all",
     "everything",
     is_flag=True,
-    help="With NAME: also all recipe keys, equations, sources, templates, published results.",
+    help="With NAME: also all recipe keys, equations and sources.",
 )
 @plugin_option
 @json_option
@@ -87,24 +83,11 @@ def _list_methods(registry: Registry, as_json: bool) -> None:
     if as_json:
         click.echo(json_text(methods))
         return
-    print_families(methods)
-
-
-def print_families(methods: Sequence[dict[str, Any]]) -> None:
-    """Print a line for each method, grouped by family; families that train come first."""
-    families: dict[str, list[dict[str, Any]]] = {}
-    for facts in methods:
-        families.setdefault(facts["family"] or OTHER_FAMILY, []).append(facts)
     say(
         f"{plural(len(methods), 'method')}.  u: unsupervised   s: supervised   "
         "-: nothing is trained"
     )
-    ordered = sorted(families, key=lambda family: _family_order(family, families[family]))
-    with_year = terminal_width() >= ROOM_FOR_YEARS
-    for family in ordered:
-        click.echo()
-        say(family, style="bold")
-        print_grid(_family_grid(families[family], with_year=with_year), indent=FAMILY_INDENT)
+    print_grid(_methods_grid(methods), blank=True)
     say(
         "bench methods NAME: paper, recipe, variants, and the source of every value",
         hang=2,
@@ -112,13 +95,21 @@ def print_families(methods: Sequence[dict[str, Any]]) -> None:
     )
 
 
-def _family_grid(methods: Sequence[dict[str, Any]], *, with_year: bool) -> Grid:
-    """Lay out a line per method of a family, the oldest first: name, year, settings, summary."""
-    rows = []
-    for facts in sorted(methods, key=lambda facts: (facts["year"] or "9999", facts["name"])):
-        year = facts["year"] if with_year else ""
-        rows.append((facts["name"], year, _setting_letters(facts["settings"]), facts["summary"]))
-    return grid(("", "", "", GridColumn("", wrap=24)), rows)
+def _methods_grid(methods: Sequence[dict[str, Any]]) -> Grid:
+    """Lay out a line for each method below its family, the oldest first; families that train come
+    first.
+    """
+    families: dict[str, list[dict[str, Any]]] = {}
+    for facts in methods:
+        families.setdefault(facts["family"] or OTHER_FAMILY, []).append(facts)
+    rows: list[GridRow | list[GridCell | str]] = []
+    for family in sorted(families, key=lambda family: _family_order(family, families[family])):
+        rows.append([GridCell(text=family, emphasis="strong"), "", "", ""])
+        of_family = families[family]
+        for facts in sorted(of_family, key=lambda facts: (facts["year"] or "9999", facts["name"])):
+            letters = _setting_letters(facts["settings"])
+            rows.append(indented([facts["name"], facts["year"], letters, facts["summary"]]))
+    return grid(COLUMNS, rows)
 
 
 def _family_order(family: str, methods: Sequence[dict[str, Any]]) -> tuple[bool, bool, int, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -19,7 +18,6 @@ from bench.compare.forms import run_report
 from bench.records.record import RunRecord, read_record
 from bench.records.run import Run
 from bench.records.store import RunsFolder
-from bench.run.batch import ClusterJob
 
 RUNNING = "running"
 """The status of a run that a process works on; no record stores it."""
@@ -49,13 +47,8 @@ def print_run(reference: str, runs: Path | None, *, everything: bool, as_json: b
         _print_summary(record, file.parent, runs)
 
 
-def with_status_now(
-    record: RunRecord, store: RunsFolder, queue: Mapping[str, ClusterJob] | None = None
-) -> RunRecord:
-    """Return the record with the status that the run has now: perhaps queued or running."""
-    if queue and record.run_id in queue:
-        job = queue[record.run_id]
-        return replace(record, status=job.state, error=job.describe())
+def with_status_now(record: RunRecord, store: RunsFolder) -> RunRecord:
+    """Return the record with the status that the run has now: perhaps running."""
     if record.status != "finished" and store.worked_on_by(record.run_id):
         return replace(record, status=RUNNING, error=None)
     return record

@@ -112,26 +112,6 @@ def check_known_names(
             raise UnknownName(kind, name, known, where, hint or None)
 
 
-def select_named(
-    things: Sequence[T],
-    names_of: Sequence[set[str]],
-    kind: str,
-    names: Sequence[str],
-    where: str,
-    hint: str,
-) -> list[T]:
-    """Return the things that have one of ``names``; all, if no name is given.
-
-    ``names_of``: for each thing, the names that it has. Raises UnknownName for a name that no thing
-    has; ``kind``, ``where`` and ``hint`` are for its message.
-    """
-    if not names or not things:
-        return list(things)
-    check_known_names(kind, names, set().union(*names_of) - {""}, where, hint)
-    pairs = zip(things, names_of, strict=True)
-    return [thing for thing, known in pairs if not known.isdisjoint(names)]
-
-
 def json_text(value: Any, indent: int | None = None) -> str:
     """Return JSON that a person can read.
 

@@ -46,7 +46,7 @@ def show_part(part: PaperPart) -> Shown:
     """Return a table or figure as printed."""
     numbers = results(paper=part.paper, table=part.short)
     if numbers:
-        return show_scores(numbers)
+        return _show_scores(part, numbers)
     title = f"{part.name}: {part.shows}. {papers()[part.paper].citation}"
     cells = printed_hyperparameters(part)
     if cells:
@@ -82,40 +82,28 @@ def _place(part: PaperPart) -> tuple[str, str]:
     return part.paper, part.part
 
 
-def show_scores(numbers: Sequence[ReferenceResult]) -> Shown:
-    """Return the tables that have these numbers, by setting and backbone, with only these
-    cells."""
-    tables: dict[tuple[str, str], dict[str, list[PrintedRow]]] = {}
+def _show_scores(part: PaperPart, numbers: Sequence[ReferenceResult]) -> Shown:
+    """Return a table of scores, by setting and backbone."""
+    groups: dict[str, list[PrintedRow]] = {}
     for row in rows(numbers, by_metric=False):
-        parts = tables.setdefault((row.first.paper, row.first.table), {})
-        parts.setdefault(_heading(row.first), []).append(row)
-    made = []
-    for (paper, table), parts in tables.items():
-        name = f"{paper}:{table}"
-        if len(tables) == 1:
-            lead = f"{name}. {papers()[paper].citation}{_places_read(numbers)}"
-            made.append(grid([""], [], title=lead))
-        made += [
-            _scores_grid(heading if len(tables) == 1 else f"{name}, {heading}", part)
-            for heading, part in parts.items()
-        ]
-    made.append(grid([""], [], notes=list(_last_notes(list(tables)))))
+        groups.setdefault(_heading(row.first), []).append(row)
+    lead = f"{part.name}. {papers()[part.paper].citation}{_places_read(numbers)}"
+    notes = [
+        f"numbers that other papers give differently: bench papers {part.name} --remarks "
+        "--kind differs",
+        "every source, text form and remark: --json",
+        f"run again: bench run --paper {part.name} --dry-run",
+    ]
+    made = [
+        grid([""], [], title=lead),
+        *(_scores_grid(heading, group) for heading, group in groups.items()),
+        grid([""], [], notes=notes),
+    ]
     objects = []
     for number in numbers:
         told = [{"kind": remark.kind, "text": remark.text} for remark in remarks(number)]
         objects.append({**asdict(number), "remarks": told})
     return Shown(made, objects)
-
-
-def _last_notes(names: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield where more is to be had."""
-    paper, table = names[0]
-    name = f"{paper}:{table}" if len(names) == 1 else ""
-    words = " ".join(filter(None, ("bench papers", name, "--remarks --kind differs")))
-    yield f"numbers that other papers give differently: {words}"
-    yield "every source, text form and remark: --json"
-    if name:
-        yield f"run again: bench run --paper {name} --dry-run"
 
 
 def _heading(cell: ReferenceResult) -> str:

@@ -120,14 +120,7 @@ def open_questions(part: PaperPart, plan: Sequence[PlanRow]) -> list[str]:
             means = meaning(first.method, first.variant, first.setting, first.backbone)
             if means.doubt:
                 found[means.doubt] = None
-            for cell in printed.cells:
-                if cell.own_result and any(word in cell.note for word in OPEN):
-                    found[cell.note] = None
     return list(found)
-
-
-OPEN = ("not stated", "presumably", "inferred")
-"""Words of a footnote about something that is open and that a run must settle."""
 
 
 def paper_object(part: PaperPart, planned: PlanRow) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from bench.base.grid import Grid, csv_lines
 from bench.base.markup import as_markdown
 from bench.base.printing import print_grid
 from bench.base.text import comma_list
-from bench.cli.options import check_known_names, print_json, select_named
+from bench.cli.options import check_known_names, print_json
 from bench.cli.paper_lists import (
     Shown,
     show_checkpoints,
@@ -20,8 +20,8 @@ from bench.cli.paper_lists import (
     show_papers,
     show_remarks,
 )
-from bench.cli.paper_part import show_part, show_scores
-from bench.papers import ReferenceResult, find_paper, find_part, meaning, results
+from bench.cli.paper_part import show_part
+from bench.papers import ReferenceResult, find_paper, find_part, results
 from bench.papers.remarks import KINDS
 
 CHECKPOINTS = "checkpoints"
@@ -29,13 +29,6 @@ CHECKPOINTS = "checkpoints"
 
 @click.command()
 @click.argument("name", metavar="[PAPER[:TABLE]|checkpoints]", required=False)
-@click.option(
-    "--method", help="Only rows of these methods (a,b), as the tables or as bench call them."
-)
-@click.option("--backbone", help="Only rows of these backbones.")
-@click.option(
-    "--setting", help="Only rows of these settings: unsupervised, supervised, none, other."
-)
 @click.option(
     "--remarks",
     is_flag=True,
@@ -53,9 +46,6 @@ CHECKPOINTS = "checkpoints"
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def papers(
     name: str | None,
-    method: str | None,
-    backbone: str | None,
-    setting: str | None,
     remarks: bool,
     kind: str | None,
     form: str,
@@ -69,16 +59,11 @@ def papers(
 
     \b
     Example:  bench papers promcse
-              bench papers promcse:1 --setting unsupervised
+              bench papers promcse:1
               bench papers promcse:6
               bench papers --remarks --kind average
               bench run --paper promcse:1 --dry-run
     """
-    wanted = {
-        "method": comma_list(method),
-        "backbone": comma_list(backbone),
-        "setting": comma_list(setting),
-    }
     kinds = comma_list(kind)
     check_known_names("kind", kinds, KINDS, "of remark")
     if kinds and not remarks:
@@ -86,9 +71,7 @@ def papers(
     if name == CHECKPOINTS:
         shown = show_checkpoints()
     elif remarks:
-        shown = show_remarks(_choose(name, wanted), kinds)
-    elif any(wanted.values()):
-        shown = show_scores(_choose(name, wanted))
+        shown = show_remarks(_numbers_of(name), kinds)
     elif name is None:
         shown = show_papers()
     elif ":" in name:
@@ -98,33 +81,14 @@ def papers(
     _print_shown(shown, "json" if as_json else form)
 
 
-def _choose(name: str | None, wanted: Mapping[str, tuple[str, ...]]) -> list[ReferenceResult]:
-    """Return the printed numbers that match.
-
-    ``name``: "PAPER" or "PAPER:TABLE". ``wanted``: field -> its values. Raises UnknownName, with
-    the nearest, for a value that no number has.
-    """
-    paper = table = None
-    if name is not None and ":" in name:
+def _numbers_of(name: str | None) -> tuple[ReferenceResult, ...]:
+    """Return the printed numbers of "PAPER", of "PAPER:TABLE", or all without a name."""
+    if name is None:
+        return results()
+    if ":" in name:
         part = find_part(name)
-        paper, table = part.paper, part.short
-    elif name is not None:
-        paper = find_paper(name).name
-    numbers = list(results(paper=paper, table=table))
-    for key, values in wanted.items():
-        names = [_names(number, key) for number in numbers]
-        numbers = select_named(
-            numbers, names, key, values, "among these published numbers", "bench papers"
-        )
-    return numbers
-
-
-def _names(number: ReferenceResult, key: str) -> set[str]:
-    """Return the names that ``--KEY`` accepts for a number: as printed, and bench's of a method."""
-    if key != "method":
-        return {str(getattr(number, key))}
-    here = meaning(number.method, number.variant, number.setting, number.backbone)
-    return {number.method, here.method, here.name}
+        return results(paper=part.paper, table=part.short)
+    return results(paper=find_paper(name).name)
 
 
 def _print_shown(shown: Shown, form: str) -> None:

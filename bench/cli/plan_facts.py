@@ -183,16 +183,6 @@ def _memory_text(row: PlanRow) -> str:
     return f"{memory}; too much for this device, --chunk {row.chunk} fits"
 
 
-def total_text(rows: Sequence[PlanRow]) -> str:
-    """Count the runs of several rows that are not finished."""
-    pending = sum(len(row.pending) for row in rows)
-    unscored = sum(len(row.unscored) for row in rows)
-    parts = [f"{plural(pending, 'run')} to do"]
-    if unscored:
-        parts.append(f"{plural(unscored, 'finished run')} to score")
-    return ", ".join(parts)
-
-
 def fetch_facts(to_fetch: Sequence[Pending], *, offline: bool) -> Facts:
     """Return what is downloaded, in one line."""
     if not to_fetch:

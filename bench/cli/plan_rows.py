@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bench.method.contract import fitted
 from bench.papers import PrintedRow
 from bench.records import RunsFolder
-from bench.run.done import is_scored
+from bench.run.done import is_finished
 from bench.run.length import known_steps
 from bench.run.memory import Held, fitting_chunk, held_by, memory_of, usable_memory
 from bench.run.planned import PlannedRun
@@ -103,13 +103,10 @@ def is_trained(run: PlannedRun, store: RunsFolder) -> bool:
 
 def lacks_scores(run: PlannedRun, store: RunsFolder) -> bool:
     """Say if a run is trained, but has no score yet of a task that is to be scored."""
-    record = store.get(run.run_id, run.fingerprint)
-    if record is None or record.status != "finished":
+    if not is_trained(run, store):
         return False
-    if len(run.task_data) < len(run.tasks):  # data is still to be fetched
-        return True
-    tasks = zip(run.tasks, run.task_data, strict=True)
-    return any(not is_scored(record, task, known) for task, known in tasks)
+    # data is still to be fetched, or to be scored
+    return len(run.task_data) < len(run.tasks) or not is_finished(run, store)
 
 
 def name_of(run: PlannedRun) -> tuple[str, str, str, str]:

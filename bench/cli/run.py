@@ -27,20 +27,15 @@ from bench.cli.run_output import (
     print_whole_times,
 )
 from bench.papers import PaperPart, find_part
-from bench.run.elsewhere import (
-    preview_jobs,
-    run_locally,
-    submit_jobs,
-    write_commands,
-)
+from bench.run.local import run_locally
 from bench.run.plan_toml import Plan
 from bench.run.planned import PlannedRun
 from bench.run.progress import terminal_reporter
-from bench.run.ranks import launch, rank_process
+from bench.run.ranks import follow_first_rank, launch, rank_process
 from bench.run.session import FOR_EVER, Session
-from bench.run.slurm import check_slurm
+from bench.run.slurm import check_slurm, preview_jobs, submit_jobs
 from bench.run.target import parse_target
-from bench.run.workers import find_planned, stop_with_parent
+from bench.run.workers import find_planned, stop_with_parent, write_commands
 
 
 @click.command(cls=GroupedCommand)
@@ -75,10 +70,13 @@ def run(
     plan = plan_of(options, targets, plan_file, paper)
     with plan.terms():
         target = parse_target(plan.runs[0].on)
-    if only is not None and (target.elsewhere or target.name == "local"):
-        raise BenchError(
-            "--only cannot be combined with --on local, slurm or commands", "leave --only out"
-        )
+    if target.elsewhere or target.name == "local":
+        for option, is_given in (("--only", only is not None), ("--fresh", plan.runs[0].fresh)):
+            if is_given:
+                raise BenchError(
+                    f"{option} cannot be combined with --on local, slurm or commands",
+                    f"leave {option} out",
+                )
     if wait:
         plan = plan.with_values(wait_seconds=FOR_EVER)
     part = find_part(paper) if paper else None
@@ -113,7 +111,7 @@ def _run_here(session: Session, only: str | None, as_json: bool, part: PaperPart
         return launch(sys.argv[1:], session.target.ranks)
     missing = print_missing_sets(runs)
     if session.ranks is not None and not session.ranks.lead:
-        session.follow_first_rank(runs)
+        follow_first_rank(runs, session.config, session.ranks)
         return 0
     if only is None:
         warn(plan_sentence(runs))
@@ -181,20 +179,17 @@ def _run_elsewhere(session: Session, runs: Sequence[PlannedRun]) -> int:
     if session.target.name == "commands":
         if session.only_look:
             raise BenchError("--on commands only prints commands", "leave --dry-run out")
-        lines = write_commands(session, runs, command)
-        if session.target.file is None:
-            click.echo(lines, nl=False)
+        click.echo(write_commands(session, runs, command), nl=False)
         return 0
     if session.only_look:
         click.echo(preview_jobs(session, runs), nl=False)
         return 0
-    submission = submit_jobs(session, runs, command)
-    others = f"{submission.others} finished, queued or running"
-    if submission.batch is None:
+    submitted, job = submit_jobs(session, runs, command)
+    others = f"{len(runs) - submitted} finished, queued or running"
+    if not submitted:
         warn(f"nothing to submit: {others}")
         return 0
-    count = plural(len(submission.batch.runs), "run")
-    warn(f"submitted {count} to Slurm as job {', '.join(submission.job_ids)}; {others}")
+    warn(f"submitted {plural(submitted, 'run')} to Slurm as job {job}; {others}")
     words = ["bench", "runs"]
     if str(session.store.path) != "runs":
         words += ["--runs", str(session.store.path)]

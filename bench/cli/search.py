@@ -24,6 +24,7 @@ from bench.records.searches import (
     RECIPE,
     RUNNING,
     Search,
+    Study,
     Trial,
     best_trial,
     expected_best,
@@ -32,15 +33,16 @@ from bench.run.needs import pending_grid
 from bench.run.plan_toml import Plan
 from bench.run.progress import terminal_reporter
 from bench.run.search.found import search_facts
-from bench.run.search.prepare import (
-    PlannedSearch,
-    plan_search,
-    search_options,
-    spaces_of,
-)
 from bench.run.search.space import short_value
-from bench.run.search.study import Sampler
-from bench.run.search.trials import describe_values, run_trials, write_found
+from bench.run.search.study import (
+    Sampler,
+    SearchedMethod,
+    define_study,
+    find_searched_methods,
+    plan_notes,
+    search_options,
+)
+from bench.run.search.worker import SearchWorker, describe_values, run_trials, write_found
 from bench.run.session import Session
 
 
@@ -142,21 +144,26 @@ def search(
         Plan((asked.config,)), terminal_reporter(plain or as_json, verbose), only_look=dry_run
     )
     prepared = session.plan_runs()
-    planned = plan_search(prepared.runs, session.config, asked, spaces_of(spaces))
-    for note in planned.notes:
+    given = {}
+    for space in spaces:
+        key, _, values = space.partition("=")
+        given[key] = values
+    jobs = find_searched_methods(prepared.runs, given, asked.fixed)
+    study = define_study(jobs, asked)
+    for note in plan_notes(jobs):
         warn(f"note: {note}")
     if dry_run:
-        _print_space(planned, as_json)
+        _print_space(study, jobs, as_json)
         if prepared.to_fetch and not as_json:
             print_grid(pending_grid(prepared.to_fetch), indent=2)
         return
-    worker = planned.begin()
-    warn(f"{worker.folder}: {', '.join(planned.jobs)}; {planned.study.words}")
-    warn(planned.study.overlap)
+    worker = SearchWorker(session.store.folder(study.name), study, jobs, session.config)
+    warn(f"{worker.folder}: {', '.join(jobs)}; {study.words}")
+    warn(study.overlap)
     with session.reporter.display():
         run_trials(worker, session.reporter)
     results, files = write_found(worker)
-    facts = {method: search_facts(results, method) for method in planned.jobs}
+    facts = {method: search_facts(results, method) for method in jobs}
     if as_json:
         for method, file in files.items():
             recipe = "" if file is None else str(file)
@@ -169,10 +176,8 @@ def search(
         say(f"next: bench run {' '.join(written)} --seeds 1-5")
 
 
-def _print_space(planned: PlannedSearch, as_json: bool) -> None:
+def _print_space(study: Study, jobs: Mapping[str, SearchedMethod], as_json: bool) -> None:
     """Print the plan: each recipe key with the source of its bounds."""
-    jobs = planned.jobs
-    study = planned.study
     if as_json:
         print_json([to_builtins(study)])
         return

@@ -10,7 +10,7 @@ from msgspec import structs
 from bench.base.errors import BenchError, RecordDamaged
 from bench.base.terminal import warn
 from bench.base.text import comma_list, list_names
-from bench.cli.options import check_known_names, select_named
+from bench.cli.options import check_known_names
 from bench.compare.senders import with_senders
 from bench.records.copies import distinct_runs
 from bench.records.record import Score, read_record
@@ -39,11 +39,7 @@ def select_runs(
     store = RunsFolder(runs)
     fitting = _named_runs(references, store) if references else _all_runs(store)
     for key, text in filters.items():
-        fields = FIELDS.get(key, (key,))
-        names = [{getattr(run.record, field) or "none" for field in fields} for run in fitting]
-        fitting = select_named(
-            fitting, names, key, comma_list(text), "among these runs", "bench runs"
-        )
+        fitting = _with_names(fitting, key, comma_list(text))
     finished = [run for run in fitting if run.record.status == "finished"]
     unfinished = [run.record.run_id for run in fitting if run.record.status != "finished"]
     if unfinished:
@@ -53,6 +49,24 @@ def select_runs(
         hint = "bench runs" if fitting else "bench run ..., or another folder: --runs DIR"
         raise BenchError(f"no finished run {where}", hint)
     return with_senders(distinct_runs(finished))
+
+
+def _with_names(runs: list[Run], key: str, names: Sequence[str]) -> list[Run]:
+    """Return the runs that have one of ``names``; all, if no name is given.
+
+    Raises UnknownName for a name that no run has.
+    """
+    if not names or not runs:
+        return runs
+    known: set[str] = set()
+    chosen = []
+    for run in runs:
+        own = {getattr(run.record, field) or "none" for field in FIELDS.get(key, (key,))}
+        known |= own
+        if not own.isdisjoint(names):
+            chosen.append(run)
+    check_known_names(key, names, known, "among these runs", "bench runs")
+    return chosen
 
 
 def _all_runs(store: RunsFolder) -> list[Run]:

@@ -7,10 +7,8 @@ from typing import Any
 
 import click
 
-from bench.base.errors import BenchError
 from bench.base.grid import GridColumn, grid
 from bench.base.printing import print_grid
-from bench.base.terminal import warn
 from bench.base.text import list_names
 from bench.cli.options import (
     json_option,
@@ -19,7 +17,7 @@ from bench.cli.options import (
     print_facts,
     print_json,
 )
-from bench.score.suites import Suite, SuiteOfParts, suite, suite_names, suite_plugin
+from bench.score.suites import Suite, suite, suite_names, suite_plugin
 
 
 @click.command()
@@ -45,10 +43,7 @@ def suites(
         return
     described = []
     for suite_name in suite_names():
-        try:
-            described.append(_describe_suite(suite(suite_name)))
-        except BenchError as error:
-            warn(f"warning: {error.message}")
+        described.append(_describe_suite(suite(suite_name)))
     if as_json:
         print_json(described)
         return
@@ -75,7 +70,7 @@ def _print_suite(facts: dict[str, Any]) -> None:
         averages.append(f"{protocol}: mean of {part['holds']}")
     if averages:
         average = "; ".join(averages)
-    place = f"docs/{facts['docs']}" if plugin is None else f"{plugin.package} {plugin.version}"
+    place = f"docs/{facts['docs']}" if plugin is None else plugin.file
     print_facts(
         [
             (facts["name"], f"{facts['title']}: {facts['description']}"),
@@ -126,7 +121,7 @@ def _describe_suite(suite: Suite) -> dict[str, Any]:
         "average": list(suite.average) if suite.average else None,
         "tasks": tasks,
     }
-    if isinstance(suite, SuiteOfParts):
+    if suite.parts:
         facts["averages"] = {
             protocol: {"tasks": list(part.tasks), "holds": part.holds}
             for protocol, part in suite.parts.items()

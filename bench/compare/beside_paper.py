@@ -31,17 +31,15 @@ class RowBeside:
     row: PrintedRow
     cells: Sequence[Reproduced]
     records: Sequence[RunRecord]
-    # why our runs are not meant to give its values; "" if they are
-    why_not: str = ""
 
     @property
     def is_scored(self) -> bool:
-        """Whether our runs have a score for any of its values."""
+        """Say if our runs have a score for any of its values."""
         return any(cell.mean is not None for cell in self.cells)
 
     @property
     def ours(self) -> str:
-        """Our runs in words: "promcse on builtin, 1,000 steps, seeds 42-44"; "" without any."""
+        """Return "promcse on builtin, 1,000 steps, seeds 42-44"; "" without any run."""
         if not self.records:
             return ""
         first = self.records[0]
@@ -100,7 +98,7 @@ def beside_rows(
         records = ours.get(row, ())
         pairs.append(Beside(row.cells, records, _not_meant(records[0], row) if records else ""))
     return [
-        RowBeside(row, cells, pair.records, pair.why_not)
+        RowBeside(row, cells, pair.records)
         for row, cells, pair in zip(printed, judge_rows(pairs), pairs, strict=True)
     ]
 

@@ -120,7 +120,8 @@ def _compare(claim: Claim, table: Table, row: int, baseline: int, columns: Colum
     column, places = columns.of_place[task]
     if row not in places or baseline not in places:
         return replace(found, why_not=f"no score on {claim.task}")
-    against = _verdict_of_table(found, task)
+    rows = table.rows[row], table.rows[baseline]
+    against = _verdict_of_table(*rows, task)
     if against is not None:
         return replace(
             found,
@@ -132,10 +133,10 @@ def _compare(claim: Claim, table: Table, row: int, baseline: int, columns: Colum
     pairs = column.minus(places.index(baseline))
     at = places.index(row)
     difference = float(pairs.value_P[at])
-    if _is_at_its_start(found.row) or _is_at_its_start(found.baseline):
+    if any(one.stands == NOT_TRAINED for one in rows):
         why_not = "a row is not above its untrained start"
         return replace(found, difference=difference, why_not=why_not)
-    if any(_has_few_seeds(table.rows[i]) for i in (row, baseline)):
+    if any(one.seeds != (None,) and len(one.seeds) < FEWEST_SEEDS for one in rows):
         return replace(found, why_not=f"fewer than {FEWEST_SEEDS} seeds")
     half = float(pairs.half_P(ALPHA)[at])
     if math.isnan(half):
@@ -153,18 +154,9 @@ def _compare(claim: Claim, table: Table, row: int, baseline: int, columns: Colum
     )
 
 
-def _verdict_of_table(found: JudgedClaim, task: int) -> Against | None:
+def _verdict_of_table(row: Row, baseline: Row, task: int) -> Against | None:
     """Return what the table says of a row against its own baseline; None for any other pair."""
-    assert found.row is not None and found.baseline is not None
-    cell = found.row.cells[task]
-    if not found.baseline.is_baseline or cell is None or cell.against is None:
+    cell = row.cells[task]
+    if not baseline.is_baseline or cell is None or cell.against is None:
         return None
     return cell.against if cell.against.verdict else None
-
-
-def _is_at_its_start(row: Row | None) -> bool:
-    return row is not None and row.stands == NOT_TRAINED
-
-
-def _has_few_seeds(row: Row) -> bool:
-    return row.seeds != (None,) and len(row.seeds) < FEWEST_SEEDS

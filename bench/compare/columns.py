@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from bench.base.errors import BenchError, DataMissing
 from bench.base.text import list_names
-from bench.compare.jackknife import NoInterval, predicted_by_own_scorer
 from bench.compare.statistics.column import Answers, Column, column
-from bench.compare.statistics.protocols import by_protocol
+from bench.compare.statistics.rows import by_protocol
 from bench.compare.statistics.table import (
     AVERAGE,
     COLUMNS,
@@ -25,7 +24,7 @@ from bench.records.record import RunRecord, Score
 from bench.records.run import Run
 from bench.score.influences import Influence, influences
 from bench.score.metrics.metric import Metric
-from bench.score.suites import find_metric
+from bench.score.suites import find_metric, suite_names
 
 APART = 0.02
 """Points that a recorded value may differ by from the value of its predictions: classifiers' scores
@@ -36,6 +35,10 @@ Position = tuple[int, int]
 
 Cells = Mapping[Position, tuple[Predicted, Influence]]
 """Of a table's cells: what statistics are made of."""
+
+
+class NoInterval(BenchError):
+    """A metric with an unknown influence of its items."""
 
 
 @dataclass(frozen=True)
@@ -157,9 +160,9 @@ def _read(
                 except ValueError as error:
                     reasons[i] = str(error)
             elif found is not None:
-                reasons[i] = found.reason
-                if found.is_by_metric:
-                    no_interval.setdefault(i, found.reason)
+                reasons[i] = _reason(found)
+                if isinstance(found, NoInterval):
+                    no_interval.setdefault(i, reasons[i])
         if first is not None:
             metric = find_metric(table.suite, first.metric)  # all have it: they have the same items
             moved_of = influences(list(read.values()), metric)
@@ -177,18 +180,9 @@ def _read(
     return cells
 
 
-@dataclass(frozen=True)
-class _Unread:
-    """A cell without predictions that could be read."""
-
-    reason: str
-    is_by_metric: bool = False
-    """If its metric is the reason."""
-
-
-def _read_rows(table: Table, runs: Mapping[str, Run]) -> dict[Position, Predicted | _Unread]:
-    """Read the predictions behind each cell, or why there are none."""
-    stored: dict[Position, Predicted | _Unread] = {}
+def _read_rows(table: Table, runs: Mapping[str, Run]) -> dict[Position, Predicted | Exception]:
+    """Read the predictions behind each cell, or the error that says why there are none."""
+    stored: dict[Position, Predicted | Exception] = {}
     for i, row in enumerate(table.rows):
         scores = [(runs[run], scores_in_table(runs[run].record, table)) for run in row.runs]
         for j, task in enumerate(table.columns):
@@ -196,23 +190,32 @@ def _read_rows(table: Table, runs: Mapping[str, Run]) -> dict[Position, Predicte
             if task == AVERAGE or not having:
                 continue
             score = having[0][1]
+            metric = find_metric(score.suite, score.metric)
+            if metric.influence is None:
+                stored[i, j] = NoInterval(_no_interval(score))
+                continue
             try:
-                stored[i, j] = _predicted(having, find_metric(score.suite, score.metric))
-            except DataMissing:
-                stored[i, j] = _Unread("no predictions")
-            except NoInterval as error:
-                stored[i, j] = _Unread(error.message, is_by_metric=True)
-            except BenchError as error:
-                stored[i, j] = _Unread(error.message)
-            except ValueError as error:
-                stored[i, j] = _Unread(str(error))
+                stored[i, j] = read_predicted(
+                    [run for run, _ in having],
+                    score.key,
+                    by_query=metric.by_query,
+                    has_gold=metric.has_gold,
+                )
+            except (BenchError, ValueError) as error:
+                stored[i, j] = error
     return stored
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, DataMissing):
+        return "no predictions"
+    return error.message if isinstance(error, BenchError) else str(error)
 
 
 def _other_score(p: Predicted, moved: Influence, metric: Metric) -> str:
     """Say by how much the recorded value differs from the one that the predictions give; "" if they
     agree."""
-    if not metric.exact or p.moved_SN is not None or p.score_S is None:
+    if not metric.exact or p.score_S is None:
         return ""
     off = float(abs(moved.value_SR.mean(axis=1) - p.score_S).max())
     if off <= APART:
@@ -220,12 +223,14 @@ def _other_score(p: Predicted, moved: Influence, metric: Metric) -> str:
     return f"{p.task}: its predictions give another score, by {off:.2f}; see bench verify"
 
 
-def _predicted(having: Sequence[tuple[Run, Score]], metric: Metric) -> Predicted:
-    first = having[0][1]
-    runs = [run for run, _ in having]
-    if metric.influence is None:
-        return predicted_by_own_scorer(runs, first.key)
-    return read_predicted(runs, first.key, by_query=metric.by_query, has_gold=metric.has_gold)
+def _no_interval(score: Score) -> str:
+    """Say why a metric without an influence function has no interval."""
+    if score.suite not in suite_names():
+        return (
+            f"{score.metric} is computed by the suite {score.suite}, which is not known here: add "
+            "--plugin FILE"
+        )
+    return f"{score.metric} has no interval over items"
 
 
 def scores_in_table(record: RunRecord, table: Table) -> Mapping[str, Score]:

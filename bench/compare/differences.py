@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from bench.base.errors import BenchError
 from bench.base.text import list_names, plural
 from bench.compare.statistics.rows import CODE
-from bench.compare.statistics.table import AVERAGE, Table
+from bench.compare.statistics.table import AVERAGE, Row, Table
 from bench.compare.statistics.terms import (
     DEV_SET,
     PRECISION,
@@ -21,11 +21,12 @@ from bench.compare.statistics.terms import (
     SELECT_ON,
     determined_terms,
 )
+from bench.compare.trained_with import STEPS
 from bench.compare.words.names import row_name
 from bench.data.overlap import seen_tasks
 from bench.records.names import data_key
-from bench.records.record import RunRecord, Score
-from bench.records.value_sources import is_tuned, kind_of_values, search_of
+from bench.records.record import RunRecord
+from bench.records.value_sources import is_tuned, search_of
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "scikit-learn")
 """Packages that a score may depend on; ``mteb`` too, of its own suite."""
@@ -38,8 +39,8 @@ UNKNOWN = "not recorded"
 COMMIT = re.compile(r"[.+]g[0-9a-f]{12}$")
 """The end of the version of a checkout."""
 
-TERMS = ("learning_rate", "batch_size", "max_seq_length", SELECT_ON)
-"""Recipe values that may differ in two rows of a table: they do not make another method."""
+TERMS = ("learning_rate", "batch_size", "max_seq_length", STEPS, PRECISION, PROCESSES)
+"""Values of training that do not make another method."""
 
 SEARCHED = "searched"
 """Stands for a value that a search chose."""
@@ -58,8 +59,7 @@ class Difference:
 
 def differences(table: Table, records: Mapping[str, RunRecord]) -> list[Difference]:
     """Return every setting and value that the runs of a table do not share with most of them."""
-    facts = {run: _facts(records[run], table) for row in table.rows for run in row.runs}
-    _leave_out_dev_sets(facts)
+    facts = {run: _facts(row, records[run], table) for row in table.rows for run in row.runs}
     found = []
     for setting in dict.fromkeys(key for fact in facts.values() for key in fact):
         having = {run: of_run[setting] for run, of_run in facts.items() if setting in of_run}
@@ -147,20 +147,7 @@ def rows_elsewhere(table: Table, tables: Sequence[Table]) -> Iterator[str]:
             yield f"under {other.protocol} only: {list_names(dict.fromkeys(names))}"
 
 
-def _leave_out_dev_sets(facts: Mapping[str, dict[str, str]]) -> None:
-    """Remove the contents of dev sets, unless one name has several: else the name, ``select_on``,
-    says the same."""
-    contents: dict[str, set[str]] = {}
-    for of_run in facts.values():
-        if DEV_SET in of_run:
-            contents.setdefault(of_run.get(SELECT_ON, ""), set()).add(of_run[DEV_SET])
-    if any(len(found) > 1 for found in contents.values()):
-        return
-    for of_run in facts.values():
-        of_run.pop(DEV_SET, None)
-
-
-def _facts(record: RunRecord, table: Table) -> dict[str, str]:
+def _facts(row: Row, record: RunRecord, table: Table) -> dict[str, str]:
     """Return what should be the same in all runs of the table -> its value in this one."""
     packages = record.provenance.packages
     data = record.provenance.data
@@ -171,59 +158,43 @@ def _facts(record: RunRecord, table: Table) -> dict[str, str]:
     facts = {"bench": COMMIT.sub("", record.provenance.bench_version or UNKNOWN)}
     for name in libraries:
         facts[name] = str(packages.get(name, UNKNOWN))
-    has_codes = bool(record.provenance.execution.suites)
+    code = record.provenance.execution.suites.get(table.suite)
     for score in record.scores:
         if (score.suite, score.protocol) != (table.suite, table.protocol) or score.task == AVERAGE:
             continue
-        code = _code_of(score, record) if has_codes else None
-        if code:
-            facts[f"{CODE_OF}{score.task}"] = code[:8]
+        if code is not None and code.sha256:
+            facts[f"{CODE_OF}{score.task}"] = code.sha256[:8]
         sha256 = data.get(data_key(score.task, score.protocol, table.suite))
         if sha256 is not None:
             facts[f"{DATA_OF}{score.task}"] = str(sha256)[:8]
-    kind = kind_of_values(record)
-    if kind:
-        facts["values"] = kind
+    if row.values:
+        facts["values"] = row.values
     search = search_of(record).get("name")
     if search:
         facts["search"] = str(search)
-    return facts | _terms(record)
+    return facts | _terms(row, record)
 
 
-def _code_of(score: Score, record: RunRecord) -> str | None:
-    """Return the hash of the code that scored a task; None if it was not recorded."""
-    code = record.provenance.execution.suites.get(score.suite)
-    return None if code is None else code.sha256
-
-
-def _terms(record: RunRecord) -> dict[str, str]:
+def _terms(row: Row, record: RunRecord) -> dict[str, str]:
     """Return the training settings of a run besides its method and its corpus: term -> value.
 
-    Empty if nothing was trained. "processes": the number that divides the gradient. Values chosen
-    by a search count as equal (SEARCHED): the methods share the search, not the value. So does a
-    recipe's learning rate that no trial beat.
+    Empty if nothing was trained. Values chosen by a search count as equal (SEARCHED): the methods
+    share the search, not the value. So does a recipe's learning rate that no trial beat.
     """
-    done = record.training
-    if done is None:
+    if record.training is None:
         return {}
-    rate = "learning_rate" if search_of(record) else None
     words = {}
     for key in TERMS:
-        value = record.recipe.get(key)
-        if value is None or value.value is None:
+        if key not in row.trained_with:
             continue
-        if key == rate or is_tuned(value):
+        value = record.recipe.get(key)
+        is_searched = key == "learning_rate" and bool(search_of(record))
+        if is_searched or (value is not None and is_tuned(value)):
             words[key] = SEARCHED
         else:
-            words[key] = str(value.value)
-    if "learning_rate" in record.recipe:
-        words["steps"] = f"{done.steps:,}"
-    decides = determined_terms(record)
-    if PRECISION in decides:
-        words[PRECISION] = decides[PRECISION].shown
-        words[PROCESSES] = "1"
-        if PROCESSES in decides:
-            words[PROCESSES] = decides[PROCESSES].shown
-    if DEV_SET in decides:
-        words[DEV_SET] = decides[DEV_SET].shown
+            words[key] = row.trained_with[key]
+    dev = determined_terms(record).get(DEV_SET)
+    if dev is not None:
+        named = record.recipe.get(SELECT_ON)
+        words[DEV_SET] = f"{named.value if named else UNKNOWN}@{dev.shown}"
     return words

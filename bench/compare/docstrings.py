@@ -1,10 +1,9 @@
-"""The blocks of a docstring: paragraphs, list items and equations, for a terminal or a page to lay
-out."""
+"""The blocks of a docstring: paragraphs, list items and equations, for a page to lay out."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bench.base.foreign_text import printable_lines
 
@@ -18,16 +17,13 @@ are unchanged.
 """
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """``kind`` is "paragraph", "item" (of a list; its text has no bullet) or "lines" (kept
     unchanged, such as equations).
     """
 
     kind: str
     text: str
-    bullet: str = ""  # "* " or "- " of an item
-    first: bool = False  # begins a paragraph of the source: a blank line came before
 
 
 def blocks(text: str) -> tuple[Block, ...]:
@@ -38,11 +34,11 @@ def blocks(text: str) -> tuple[Block, ...]:
     for paragraph in re.split(r"\n\s*\n", text.strip()):
         for match in PIECE.finditer("\n".join(printable_lines(paragraph))):
             kind, piece = str(match.lastgroup), match.group()
-            bullet = piece[:2] if kind == "item" else ""
-            joined = " ".join(line.strip() for line in piece[len(bullet) :].splitlines())
-            made.append(
-                Block(kind, piece if kind == "lines" else joined, bullet, match.start() == 0)
-            )
+            if kind == "item":
+                piece = piece[2:]
+            if kind != "lines":
+                piece = " ".join(line.strip() for line in piece.splitlines())
+            made.append(Block(kind, piece))
     return tuple(made)
 
 

@@ -47,29 +47,26 @@ class SpreadOfRow:
     items: float
 
     def smallest_gain(self, seeds: int) -> float:
-        """Return the gain that is found with a power of 80 %, with so many seeds of both."""
-        return smallest_gain(seeds, self.sd, self.base_sd, self.items)
+        """Return the true difference that is found with a power of 80 %, with so many seeds of
+        both. One seed: the spreads are known from elsewhere."""
+        from scipy.special import ndtri
+
+        of_seeds = (self.sd**2 + self.base_sd**2) / seeds
+        error = math.sqrt(self.items**2 + of_seeds)
+        if seeds == 1 or of_seeds == 0:
+            return float(ndtri(1 - ALPHA / 2) + ndtri(POWER)) * error
+        freedom = error**4 * (seeds - 1) * seeds**2 / (self.sd**4 + self.base_sd**4)
+        return _noncentrality(freedom) * error
 
     def seeds_for(self, gain: float) -> int | None:
-        """Return the fewest seeds of both that find a gain; None if ``MOST_SEEDS`` are too few."""
-        return seeds_for_gain(gain, self.sd, self.base_sd, self.items)
-
-
-def smallest_gain(seeds: int, sd: float, base_sd: float, items: float) -> float:
-    """Return the true difference that is found with a power of 80 %, in points.
-
-    ``sd``, ``base_sd``: over seeds, of both methods; of their differences, and 0.
-    ``items``: standard error over items of their difference. One seed: the spreads are known from
-    elsewhere.
-    """
-    from scipy.special import ndtri
-
-    of_seeds = (sd**2 + base_sd**2) / seeds
-    error = math.sqrt(items**2 + of_seeds)
-    if seeds == 1 or of_seeds == 0:
-        return float(ndtri(1 - ALPHA / 2) + ndtri(POWER)) * error
-    freedom = error**4 * (seeds - 1) * seeds**2 / (sd**4 + base_sd**4)
-    return _noncentrality(freedom) * error
+        """Return the fewest seeds of both, two at least, that find a gain; None if ``MOST_SEEDS``
+        are not enough."""
+        if gain <= 0:
+            return None
+        for seeds in range(2, MOST_SEEDS + 1):
+            if self.smallest_gain(seeds) <= gain:
+                return seeds
+        return None
 
 
 def _noncentrality(freedom: float) -> float:
@@ -77,6 +74,8 @@ def _noncentrality(freedom: float) -> float:
     from scipy.special import nctdtr, stdtrit
 
     critical = float(stdtrit(freedom, 1 - ALPHA / 2))
+
+    # far out nctdtr gives no number, which a root finder of scipy does not take
     low, high = 0.0, 4 * critical + 8
     while high - low > CLOSE:
         middle = (low + high) / 2
@@ -87,17 +86,6 @@ def _noncentrality(freedom: float) -> float:
         else:
             high = middle
     return high
-
-
-def seeds_for_gain(gain: float, sd: float, base_sd: float, items: float) -> int | None:
-    """Return the fewest seeds of both methods, two at least, that find a gain with a power of 80 %;
-    None if ``MOST_SEEDS`` are not enough."""
-    if gain <= 0:
-        return None
-    for seeds in range(2, MOST_SEEDS + 1):
-        if smallest_gain(seeds, sd, base_sd, items) <= gain:
-            return seeds
-    return None
 
 
 def row_spreads(table: Table, runs: Mapping[str, Run]) -> list[SpreadOfRow]:

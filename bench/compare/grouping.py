@@ -1,109 +1,77 @@
-"""Runs with separate tables: runs chosen on a set that is no development set, runs of a rare
-budget, and runs of a rare training text."""
+"""Runs with separate tables: runs of a rare budget, and runs of a rare training text."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from bench.compare.statistics.rows import is_start
+from bench.compare.statistics.rows import is_start, is_trained
+from bench.compare.statistics.summary import Apart
 from bench.compare.statistics.terms import corpus_words
 from bench.records.record import RunRecord
-from bench.records.value_sources import search_of
 
-DEV = ("dev", "validation", "valid", "val", "train")
-"""Last words in the names of sets that no score is taken of."""
-
-UNNAMED = "a set that was not recorded"
 UNNAMED_TEXT = "a text that was not recorded"
 
 
-def chosen_on(record: RunRecord) -> str:
-    """Return the set that chose the checkpoint or the recipe values, if it is no development set;
-    else "".
+@dataclass(frozen=True)
+class Usual:
+    """The budget and the training text that the tables of a setting and backbone have if nothing
+    else is said."""
 
-    Runs with different answers never share a table. A set without a recorded name may be any, so
-    it counts as no development set.
-    """
-    done, search = record.training, search_of(record)
-    seeds = search.get("seeds")
-    if isinstance(seeds, list) and record.seed in seeds:
-        return f"a seed of {search.get('name', 'its own search')}"
-    searched = _no_dev_set(str(search["select_on"])) if search.get("select_on") else ""
-    if searched or done is None or done.dev_score is None:  # the last step was kept
-        return searched
-    return _no_dev_set(done.dev_task or "")
+    # setting and backbone -> the budget; "" for none
+    budgets: Mapping[tuple[str, ...], str]
+    # setting, backbone and the budget if it is a rarer one -> the sha256 of the text, or ""
+    texts: Mapping[tuple[str, ...], str]
 
+    @classmethod
+    def of(cls, records: Sequence[RunRecord], known: Usual | None = None) -> Usual:
+        """Return the values that most of these runs have; those that are ``known`` already stay."""
+        budgets = _most(
+            ((record.setting, record.backbone_name), recorded_budget(record))
+            for record in records
+            if not is_start(record)
+        )
+        usual = cls(budgets if known is None else {**budgets, **known.budgets}, {})
+        # of texts that equally many runs have, the first by its hash
+        texts = _most(
+            sorted(
+                (usual._place(record), record.provenance.corpus.sha256 or "")
+                for record in records
+                if is_trained(record)
+            )
+        )
+        return replace(usual, texts=texts if known is None else {**texts, **known.texts})
 
-def _no_dev_set(name: str) -> str:
-    """Return the name of a set, unless the name marks it as a development set; else ""."""
-    name = name.strip()
-    return "" if name.lower().split(" ")[-1] in DEV or name == "sts-dev-clean" else name or UNNAMED
+    def apart(self, record: RunRecord) -> Apart:
+        """Return what gives a run a table of its own.
 
+        A run that was not trained fits any budget and any text.
+        """
+        text = ""
+        sha256 = record.provenance.corpus.sha256 or ""
+        if is_trained(record) and sha256 != self.texts[self._place(record)]:
+            text = corpus_words(record) or UNNAMED_TEXT
+        return Apart(self._rarer_budget(record), text)
 
-def usual_budgets(records: Iterable[RunRecord]) -> dict[tuple[str, str], str]:
-    """Return (setting, backbone) -> the budget that most runs have; "" for none."""
-    counts: dict[tuple[str, str], Counter[str]] = {}
-    for record in records:
-        if is_start(record):
-            continue
-        place = (record.setting, record.backbone_name)
-        counts.setdefault(place, Counter())[recorded_budget(record)] += 1
-    return {place: budgets.most_common(1)[0][0] for place, budgets in counts.items()}
+    def _place(self, record: RunRecord) -> tuple[str, ...]:
+        return record.setting, record.backbone_name, self._rarer_budget(record)
 
-
-def rarer_budgets(
-    records: Iterable[RunRecord], usual: Mapping[tuple[str, str], str]
-) -> dict[str, str]:
-    """Run id -> budget, of the runs with another budget than is ``usual`` for their setting and
-    backbone.
-
-    Runs without a budget, untrained or trained as long as their recipe says, are not among them.
-    """
-    rarer = {}
-    for record in records:
+    def _rarer_budget(self, record: RunRecord) -> str:
+        """Return the budget of a run if it is not the usual one; "" for a run that is untrained, or
+        trained as long as its recipe says."""
         budget = recorded_budget(record)
-        if is_start(record) or budget in ("", usual[record.setting, record.backbone_name]):
-            continue
-        rarer[record.run_id] = budget
-    return rarer
+        if is_start(record) or budget == self.budgets[record.setting, record.backbone_name]:
+            return ""
+        return budget
 
 
-Place = tuple[str, str, str]
-"""Setting and backbone, and the budget if it is a rarer one."""
-
-
-def usual_texts(records: Iterable[RunRecord], rarer: Mapping[str, str]) -> dict[Place, str | None]:
-    """Return the text that most of the trained runs of a place have, by its sha256. ``rarer``: the
-    rarer budgets, by run id."""
-    counts: dict[Place, Counter[str | None]] = {}
-    for record in records:
-        if record.setting != "none" and not is_start(record):
-            place = _place(record, rarer)
-            counts.setdefault(place, Counter())[record.provenance.corpus.sha256] += 1
-    usual = {}
-    for place, texts in counts.items():
-        usual[place] = min(texts, key=lambda text: (-texts[text], text or ""))
-    return usual
-
-
-def rarer_texts(
-    records: Iterable[RunRecord], rarer: Mapping[str, str], usual: Mapping[Place, str | None]
-) -> dict[str, str]:
-    """Run id -> name of the training text, of the runs that were trained on another text than is
-    ``usual`` for their place."""
-    others = {}
-    for record in records:
-        if record.setting == "none" or is_start(record):
-            continue
-        text = record.provenance.corpus.sha256
-        if text != usual[_place(record, rarer)]:
-            others[record.run_id] = corpus_words(record) or UNNAMED_TEXT
-    return others
-
-
-def _place(record: RunRecord, rarer: Mapping[str, str]) -> Place:
-    return record.setting, record.backbone_name, rarer.get(record.run_id, "")
+def _most(pairs: Iterable[tuple[tuple[str, ...], str]]) -> dict[tuple[str, ...], str]:
+    """Return for each place the value that most pairs have, the first of several."""
+    counts: dict[tuple[str, ...], Counter[str]] = {}
+    for place, value in pairs:
+        counts.setdefault(place, Counter())[value] += 1
+    return {place: values.most_common(1)[0][0] for place, values in counts.items()}
 
 
 def recorded_budget(record: RunRecord) -> str:

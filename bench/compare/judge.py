@@ -22,20 +22,19 @@ from bench.compare.rule import Verdicts, apply_rule
 from bench.compare.starts import with_starts
 from bench.compare.statistics.column import Column
 from bench.compare.statistics.differences import Differences
-from bench.compare.statistics.protocols import prediction_hashes
 from bench.compare.statistics.table import (
     ALPHA,
+    AVERAGE,
     FEW_SEEDS,
     FEWEST_SEEDS,
     Against,
-    Cell,
-    Row,
     Spread,
     Table,
     Tested,
     by_standing,
 )
 from bench.compare.words.names import baseline_name
+from bench.records.record import Score
 from bench.records.run import Run
 
 
@@ -81,10 +80,6 @@ def _with_intervals(table: Table, columns: Columns) -> Table:
     return replace(table, rows=tuple(rows), notes=(*table.notes, *columns.notes))
 
 
-def _with_cell(row: Row, column: int, cell: Cell) -> Row:
-    return replace(row, cells=(*row.cells[:column], cell, *row.cells[column + 1 :]))
-
-
 def _add_verdicts(table: Table, columns: Columns, runs: Mapping[str, Run]) -> Table:
     """Return the table with verdicts on its head column, which ``columns`` have, and the rows that
     may be the best.
@@ -122,7 +117,7 @@ def _add_verdicts(table: Table, columns: Columns, runs: Mapping[str, Run]) -> Ta
             continue
         verdict = verdicts.verdicts[place]
         compared = _compared(head, base, difference, place, verdicts.critical, verdict)
-        rows[i] = _with_cell(rows[i], len(rows[i].cells) - 1, replace(cell, against=compared))
+        rows[i] = replace(rows[i], cells=(*rows[i].cells[:-1], replace(cell, against=compared)))
     if not verdicts.comparisons:
         return replace(table, rows=by_standing(rows))
     if base_row is not None and base is not None:
@@ -199,10 +194,21 @@ def reasons_untested(column: Column) -> list[str]:
 
 def _same_as_baseline(table: Table, runs: Mapping[str, Run]) -> frozenset[int]:
     hashes = [
-        Counter(prediction_hashes(scores_in_table(runs[run].record, table)) for run in row.runs)
+        Counter(_prediction_hashes(scores_in_table(runs[run].record, table)) for run in row.runs)
         for row in table.rows
     ]
     base = next((i for i, row in enumerate(table.rows) if row.is_baseline), None)
     if base is None or None in hashes[base]:
         return frozenset()
     return frozenset(i for i, row in enumerate(hashes) if i != base and row == hashes[base])
+
+
+def _prediction_hashes(scores: Mapping[str, Score]) -> tuple[tuple[str, str], ...] | None:
+    """Return (task, hash of the predictions) of every task; None if one was not recorded."""
+    hashes = [
+        (task, score.predictions_sha256)
+        for task, score in sorted(scores.items())
+        if task != AVERAGE
+    ]
+    known = tuple((task, sha256) for task, sha256 in hashes if sha256 is not None)
+    return known if known and len(known) == len(hashes) else None

@@ -236,21 +236,14 @@ def _untested(rows: Sequence[Row], table: Table) -> list[str]:
     ]
 
 
-def printed_for(row: Row, task: str, table: Table, record: RunRecord) -> list[ReferenceResult]:
-    """Find what papers printed for a row on a task, in the table's protocol.
-
-    The value to compare with comes first. ``record``: the record of one of the row's runs."""
+def _with_print(
+    cell: Cell, task: str, row: Row, table: Table, record: RunRecord, spread: tuple[float, float]
+) -> Cell:
     recipe = {key: value.value for key, value in record.recipe.items()}
     run = RunTerms(row.method, row.setting, record.backbone, row.variant, recipe)
     printed = find_printed(run, task, suite=table.suite, protocol=table.protocol)
     # the protocol of a print on unknown texts is a guess
-    return [cell for cell in printed if cell.text != UNKNOWN]
-
-
-def _with_print(
-    cell: Cell, task: str, row: Row, table: Table, record: RunRecord, spread: tuple[float, float]
-) -> Cell:
-    result = next(iter(printed_for(row, task, table, record)), None)
+    result = next((one for one in printed if one.text != UNKNOWN), None)
     if result is None:
         return cell
     judged = judge_print(

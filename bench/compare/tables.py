@@ -5,26 +5,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from bench.base.errors import BenchError
 from bench.compare.costs import with_costs
 from bench.compare.differences import refuse_differences
-from bench.compare.grouping import (
-    UNNAMED_TEXT,
-    Place,
-    chosen_on,
-    rarer_budgets,
-    rarer_texts,
-    usual_budgets,
-    usual_texts,
-)
+from bench.compare.grouping import UNNAMED_TEXT, Usual
 from bench.compare.judge import judge
 from bench.compare.printed import with_paper
 from bench.compare.questions import asked_tables, questions_of
 from bench.compare.senders import sender_of
-from bench.compare.statistics.rows import is_start
-from bench.compare.statistics.summary import summarise
+from bench.compare.statistics.summary import Apart, summarise
 from bench.compare.statistics.table import Table
 from bench.compare.statistics.terms import corpus_words
 from bench.compare.trained_with import with_values
@@ -82,7 +73,7 @@ def make_tables(
         refuse_differences(own, records)
     made = [with_notes(judge(table, by_id), own, records) for table in own]
     for sender, theirs in sorted(by_sender.items()):
-        sent = _summarised(theirs, together, tasks, usual.else_of(theirs))
+        sent = _summarised(theirs, together, tasks, Usual.of(theirs, usual))
         sent = asked_tables(sent, questions_of(_of(by_id, theirs)), None)
         sent = [replace(table, sender=sender) for table in sent]
         made += [with_notes(judge(table, by_id), sent, records) for table in sent]
@@ -123,8 +114,6 @@ def _in_order(tables: Sequence[Table], main_budget: str, usual: Usual) -> list[T
             most[block] = max(most[block], len(table.rows))
 
     def is_main(table: Table) -> bool:
-        if table.chosen_on:
-            return False
         if table.budget or not main_budget:
             return table.budget == main_budget
         return usual.budgets.get((table.setting or "", table.backbone or "")) == main_budget
@@ -134,7 +123,7 @@ def _in_order(tables: Sequence[Table], main_budget: str, usual: Usual) -> list[T
             table.sender,
             table.suite == SAMPLE,
             not is_main(table),
-            not is_main(table) and bool(table.chosen_on or table.budget),
+            not is_main(table) and bool(table.budget),
             SETTINGS.index(table.setting),
             -most[table.setting, table.backbone],
             table.backbone or "",
@@ -142,7 +131,6 @@ def _in_order(tables: Sequence[Table], main_budget: str, usual: Usual) -> list[T
             table.suite,
             bool(text_of(table.protocol)),
             table.protocol,
-            table.chosen_on,
             table.budget,
             bool(table.text),
             table.text,
@@ -152,76 +140,30 @@ def _in_order(tables: Sequence[Table], main_budget: str, usual: Usual) -> list[T
     return sorted(tables, key=order)
 
 
-@dataclass(frozen=True)
-class Usual:
-    """The budget and the training text that the tables of a setting and backbone have if nothing
-    else is said."""
-
-    budgets: Mapping[tuple[str, str], str]
-    texts: Mapping[Place, str | None]
-
-    @classmethod
-    def of(cls, records: Sequence[RunRecord]) -> Usual:
-        """Return the values that most of these runs have."""
-        budgets = usual_budgets(records)
-        return cls(budgets, usual_texts(records, rarer_budgets(records, budgets)))
-
-    def else_of(self, records: Sequence[RunRecord]) -> Usual:
-        """Return these, with the values of other runs if they have none."""
-        budgets = {**usual_budgets(records), **self.budgets}
-        texts = usual_texts(records, rarer_budgets(records, budgets))
-        return Usual(budgets, {**texts, **self.texts})
-
-
 def _summarised(
     records: Sequence[RunRecord], together: bool, tasks: tuple[str, ...], usual: Usual
 ) -> list[Table]:
-    """Make the tables of one sender's runs, before anything is compared.
-
-    A run without training fits any budget, so it has a row next to the runs of each. If it fits
-    something on a text, its row is next to the runs of that text.
-    """
+    """Make the tables of one sender's runs, before anything is compared."""
     by_id = {record.run_id: record for record in records}
-    budgets: Mapping[str, str] = {}
-    texts: Mapping[str, str] = {}
-    if not together:
-        budgets = rarer_budgets(records, usual.budgets)
-        texts = rarer_texts(records, budgets, usual.texts)
-    groups: dict[tuple[str, str, str], list[RunRecord]] = {}
-    for record in records:
-        run_id = record.run_id
-        key = chosen_on(record), budgets.get(run_id, ""), texts.get(run_id, "")
-        groups.setdefault(key, []).append(record)
-    untrained = [
-        record
-        for record in groups.get(("", "", ""), [])
-        if record.setting == "none" or is_start(record)
-    ]
-    elsewhere = []
-    for (name, *other), group in groups.items():
-        if any(other) and not name:
-            elsewhere += group
+    apart = {}
     # what the tables of a setting and backbone differ in is in their names
-    lengths = {(by_id[run].setting, by_id[run].backbone_name) for run in budgets}
-    several_texts = {(by_id[run].setting, by_id[run].backbone_name) for run in texts}
+    lengths = set()
+    several_texts = set()
+    for record in records:
+        own = Apart() if together else usual.apart(record)
+        apart[record.run_id] = own
+        if own.budget:
+            lengths.add((record.setting, record.backbone_name))
+        if own.text:
+            several_texts.add((record.setting, record.backbone_name))
     made = []
-    for (name, budget, text), group in sorted(groups.items()):
-        is_own = bool(budget or text) and not name
-        tables = summarise(
-            group,
-            together=together,
-            tasks=tasks,
-            untrained=untrained if is_own else (),
-            elsewhere=() if is_own or name else elsewhere,
-        )
-        for table in tables:
-            place = (table.setting, table.backbone)
-            table = replace(table, chosen_on=name, budget=budget, text=text)
-            if place in lengths:
-                table = replace(table, length=budget or usual.budgets[place])
-            if place in several_texts:
-                table = replace(table, trained_on=_text_name(table, by_id))
-            made.append(with_values(table, by_id))
+    for table in summarise(records, together=together, tasks=tasks, apart=apart):
+        place = (table.setting, table.backbone)
+        if place in lengths:
+            table = replace(table, length=table.budget or usual.budgets[place])
+        if place in several_texts:
+            table = replace(table, trained_on=_text_name(table, by_id))
+        made.append(with_values(table, by_id))
     return made
 
 
@@ -232,6 +174,6 @@ def _text_name(table: Table, records: Mapping[str, RunRecord]) -> str:
         return short_text(table.text)
     names = []
     for row in table.rows:
-        if row.setting != "none":
+        if row.setting != "none" and not row.is_start:
             names.append(corpus_words(records[row.runs[0]]) or UNNAMED_TEXT)
     return short_text(names[0]) if names else ""

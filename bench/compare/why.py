@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import stdev
+from statistics import fmean, stdev
 
 from bench.base.errors import BenchError, UnknownName
 from bench.base.text import plural
@@ -17,6 +17,7 @@ from bench.compare.formatting import interval_end, with_interval
 from bench.compare.judge import head_column
 from bench.compare.statistics.column import Column
 from bench.compare.statistics.differences import EQUAL
+from bench.compare.statistics.pairs import Pairs
 from bench.compare.statistics.seed_variance import SeedVariances
 from bench.compare.statistics.table import ALPHA, NOT_TRAINED, WORSE, Against, Cell, Row, Table
 from bench.compare.words.names import row_name
@@ -39,13 +40,16 @@ class Seeds:
     # as tables name the row; of a row minus another "PromCSE - SimCSE"
     name: str
     values: tuple[float, ...]
-    sd: float | None
-    """Of the values; None with one seed."""
     variance: float
     """Squared points, of one seed, as the comparison takes it; 0 if nothing is random."""
     freedom: float
-    steps: tuple[Step, ...]
+    steps: Sequence[Step]
     """From the values' variance to ``variance``."""
+
+    @property
+    def sd(self) -> float | None:
+        """Of the values; None with one seed."""
+        return stdev(self.values) if len(self.values) > 1 else None
 
     @property
     def part(self) -> float:
@@ -122,52 +126,47 @@ def _calculation(
     of_baseline = _seeds(row_name(base, table), column, other, base_cell)
     shown = [of_row, of_baseline]
     seeds: list[int | None] = []
-    if cell.against.paired_seeds is not None:
+    pairs = column.pairs_with(other)
+    if cell.against.paired_seeds is not None and pairs is not None:
         seeds = [seed for seed in cell.seeds if seed in base_cell.seeds]
         of_row = _of_seeds(of_row, cell, seeds)
         of_baseline = _of_seeds(of_baseline, base_cell, seeds)
-        shown = [of_row, of_baseline, _pairs(of_row, of_baseline, column, i, other)]
+        shown = [of_row, of_baseline, _minus(of_row, of_baseline, pairs, i)]
     steps = _steps(table, column, i, other, cell.against, shown)
     return Calculation(table=table, passed=passed, seeds=seeds, shown=shown, steps=steps)
 
 
 def _seeds(name: str, column: Column, i: int, cell: Cell) -> Seeds:
     """Return the seeds of one row."""
-    own, freedom = float(column.spread_M[i]), float(column.own_freedom_M[i])
-    steps: list[Step] = []
     if column.borrowed is not None and column.random_M[i]:
-        steps = _moderation(own, freedom, column.borrowed, i)
-    return Seeds(
-        name=name,
-        values=cell.values,
-        sd=cell.sd,
-        variance=float(column.seed_M[i]),
-        freedom=float(column.seed_freedom_M[i]),
-        steps=tuple(steps),
-    )
+        return _moderated(name, cell.values, column, column.borrowed, i)
+    variance, freedom = float(column.seed_M[i]), float(column.seed_freedom_M[i])
+    return Seeds(name, cell.values, variance, freedom, ())
 
 
 def _of_seeds(row: Seeds, cell: Cell, seeds: Sequence[int | None]) -> Seeds:
     """Return the row with the values of these seeds alone."""
     of_seed = dict(zip(cell.seeds, cell.values, strict=True))
-    values = tuple(of_seed[seed] for seed in seeds)
-    return replace(row, values=values, sd=stdev(values))
+    return replace(row, values=tuple(of_seed[seed] for seed in seeds))
 
 
-def _pairs(of_row: Seeds, of_baseline: Seeds, column: Column, i: int, other: int) -> Seeds:
+def _minus(of_row: Seeds, of_baseline: Seeds, pairs: Pairs, i: int) -> Seeds:
     """Return the row minus the baseline, seed by seed."""
-    pairs = column.pairs_with(other)
-    assert pairs is not None
-    how = pairs.moderated()
-    own, freedom = float(pairs.spread_M[i]), float(pairs.own_freedom_M[i])
     values = tuple(one - base for one, base in zip(of_row.values, of_baseline.values, strict=True))
+    name = f"{of_row.name} - {of_baseline.name}"
+    return _moderated(name, values, pairs, pairs.moderated(), i)
+
+
+def _moderated(
+    name: str, values: tuple[float, ...], of: Column | Pairs, how: SeedVariances, i: int
+) -> Seeds:
+    """Return the seeds of the row at ``i``, or its differences, with their moderated variance."""
     return Seeds(
-        name=f"{of_row.name} - {of_baseline.name}",
-        values=values,
-        sd=stdev(values),
+        name,
+        values,
         variance=float(how.variance_M[i]),
         freedom=float(how.freedom_M[i]),
-        steps=tuple(_moderation(own, freedom, how, i)),
+        steps=_moderation(float(of.spread_M[i]), float(of.own_freedom_M[i]), how, i),
     )
 
 
@@ -210,7 +209,7 @@ def _steps(
     table: Table, column: Column, i: int, other: int, against: Against, shown: Sequence[Seeds]
 ) -> list[Step]:
     """Write the calculation, from the rows' averages to the word."""
-    mean, base_mean = (_mean(seeds.values) for seeds in shown[:2])
+    mean, base_mean = (fmean(seeds.values) for seeds in shown[:2])
     # the variance over seeds is that of the differences, if the row is compared seed by seed
     over_seeds = shown[2:] or shown
     items, repeated = (float(variance[i]) for variance in column.over_items(other))
@@ -263,12 +262,9 @@ def _seed_steps(seeds: Seeds) -> list[Step]:
     if not seeds.variance:
         why = "the seeds are equal" if len(seeds.values) > 1 else "nothing in it is random"
         return [(f"variance, {seeds.name}", "0", why)]
-    steps = list(seeds.steps)
     over = f"{_number(seeds.variance)} / {plural(len(seeds.values), 'seed')}"
-    steps.append(
-        (f"variance, {seeds.name}", _number(seeds.part), f"{over}; {_freedom(seeds.freedom)}")
-    )
-    return steps
+    of_mean = f"{over}; {_freedom(seeds.freedom)}"
+    return [*seeds.steps, (f"variance, {seeds.name}", _number(seeds.part), of_mean)]
 
 
 def _satterthwaite(*parts: tuple[float, float]) -> str:
@@ -299,10 +295,6 @@ def _reason(p: float, critical: float, difference: float) -> str:
         side = "above" if difference > 0 else "below"
         return f"p is below the threshold, the difference {side} zero"
     return "p is not below the threshold"
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
 
 
 def _number(value: float) -> str:

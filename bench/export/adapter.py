@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from bench.backbones.adapter_folder import WEIGHTS
@@ -11,12 +10,13 @@ from bench.backbones.bidirectional import was_switched
 from bench.backbones.refusals import ADAPTER
 from bench.base.errors import BenchError
 from bench.export.encoder_files import padding_tokenizer, save_tensors
-from bench.method import ModuleFile, Portable
+from bench.method import Portable
 from bench.method.json_files import write_json
 from bench.run.finished import TrainedRun, backbone_of
 
 PEFT_PREFIX = "base_model.model."
 """The first part of the names of tensors in peft's files."""
+MERGED = "leave --unmerged out: the weights of this run, with the adapter merged"
 
 
 def check_unmerged(run: TrainedRun) -> None:
@@ -31,7 +31,7 @@ def check_unmerged(run: TrainedRun) -> None:
         raise BenchError(
             f"--unmerged: the adapter was trained on a base in {recipe['base_dtype']}, and a tool "
             "that loads it elsewhere would put it on other weights",
-            "leave --unmerged out: the weights of this run, with the adapter merged",
+            MERGED,
         )
 
 
@@ -57,9 +57,17 @@ def base_for_adapter(run: TrainedRun) -> str:
 def write_adapter(parts: Portable, folder: Path, base: str) -> None:
     """Write adapter_config.json, adapter_model.safetensors and the tokenizer into a folder.
 
-    ``base``: the name of the model that the adapters belong to, as peft looks for it.
+    ``base``: the name of the model that the adapters belong to, as peft looks for it. Raises
+    BenchError for a decoder that attends to both sides: a tool reads the config of its base, which
+    says causal, and no setting of an adapter changes that.
     """
     encoder = parts.encoder
+    if was_switched(encoder):
+        raise BenchError(
+            "--unmerged: the adapter was trained with attention to both sides, and its base is "
+            "causal",
+            MERGED,
+        )
     settings = dict(encoder.peft_config[NAME].to_dict())
     name, _, revision = base.partition("@")
     settings |= {"base_model_name_or_path": name, "revision": revision or None}
@@ -76,19 +84,3 @@ def write_adapter(parts: Portable, folder: Path, base: str) -> None:
             tensors[PEFT_PREFIX + key.replace(f".{NAME}.", ".")] = tensor
     save_tensors(tensors, folder / WEIGHTS)
     padding_tokenizer(parts.tokenizer).save_pretrained(folder)
-
-
-def with_reader_of_both_ways(parts: Portable, name: str) -> Portable:
-    """Return the parts with a reader that lets the base attend to both sides, if the decoder does.
-
-    A tool reads the config of the base, which says causal, and no setting of an adapter changes
-    that. Raises BenchError if the method, ``name``, has a reader of its own.
-    """
-    if not was_switched(parts.encoder):
-        return parts
-    if parts.reader is not None:
-        raise BenchError(
-            f"--unmerged: {name} reads sentences in its own way, and its base would be causal",
-            "leave --unmerged out",
-        )
-    return replace(parts, reader=ModuleFile(Path(__file__).with_name("both_ways.py"), "BothWays"))

@@ -14,7 +14,7 @@ from bench.backbones.adapters import plain_copy
 from bench.backbones.bidirectional import was_switched
 from bench.base.errors import NotAModel
 from bench.base.reading import SETTINGS_BYTES, read_plain_file
-from bench.export.adapter import base_for_adapter, check_unmerged, with_reader_of_both_ways
+from bench.export.adapter import base_for_adapter, check_unmerged
 from bench.export.aside import is_empty, there_already, write_aside
 from bench.export.card import write_card
 from bench.export.code import check_code, remove_code_names
@@ -112,8 +112,6 @@ def write_export(run: TrainedRun, method: Method, to: Path, *, unmerged: bool = 
         parts = method.portable()
         if parts.encoder is not None and not unmerged:
             parts = replace(parts, encoder=plain_copy(parts.encoder))
-        if unmerged:
-            parts = with_reader_of_both_ways(parts, method.name)
         base = base_for_adapter(run) if unmerged else ""
         own = write_st(parts, aside, base)
         remove_code_names(aside)

@@ -35,11 +35,11 @@ from bench.run.external import (
     Model,
     check_model,
     check_prompts,
+    doubt_about,
     find_model,
     plan_model,
+    tell_apart,
 )
-from bench.run.external.identity import tell_apart
-from bench.run.external.planning import doubt_about
 from bench.run.plan_toml import Plan
 from bench.run.request import make_plan
 from bench.run.session import Session

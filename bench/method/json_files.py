@@ -17,26 +17,13 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     path.write_text(text + "\n", encoding="utf-8")
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file, which may be a link, as in the hub's cache.
-
-    Raises BenchError, naming the file, if it is missing or damaged.
-    """
-    return _json_object(path, path.resolve())
-
-
 def read_run_json(path: Path) -> dict[str, Any]:
     """Return the JSON object in a file of a run folder, following no link.
 
-    Raises BenchError as :func:`read_json` does.
+    Raises BenchError, naming the file, if it is missing or damaged.
     """
-    return _json_object(path, path)
-
-
-def _json_object(path: Path, file: Path) -> dict[str, Any]:
-    """Return the JSON object in ``file``; messages call it ``path``."""
     try:
-        content = json.loads(read_plain_file(file, SETTINGS_BYTES))
+        content = json.loads(read_plain_file(path, SETTINGS_BYTES))
     except OSError as error:
         raise BenchError(f"{path} cannot be read: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:

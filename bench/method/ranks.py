@@ -27,10 +27,14 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from bench.base.errors import BenchError, Interrupted, RunFailed
-from bench.base.launched import HINT, launched
+from bench.base.launched import launched
 
 T = TypeVar("T")
 
+HINT = (
+    "for one process: unset RANK WORLD_SIZE; "
+    "for several, start them with --on torchrun:N, or torchrun"
+)
 NO_TIMEOUT = timedelta(days=365)
 GPU_TIMEOUT = timedelta(minutes=10)
 """Limit of an exchange between GPUs; it begins when the last rank has arrived."""

@@ -64,7 +64,6 @@ class RecipeFile(
 ):
     recipes: tuple[Entry, ...] = ()
     disagreements: tuple[RecipeDisagreement, ...] = ()
-    printed: dict[Literal["method", "variants"], Any] = {}
     family: str = ""
     spaces: tuple[SpaceTable, ...] = ()
     variants: dict[str, dict[str, Value]] = {}

@@ -44,11 +44,6 @@ the paper and the authors' code::
     # a variant that the method's class does not declare: METHOD+no-mlm
     [variants.no-mlm]
     mlm = { value = false, source = "table 2" }
-
-    # its names in bench.papers, if they differ: "" for a method without rows
-    [printed]
-    method = "first-last-avg"
-    variants = { layer-shared = "layer-shared-prompt" }
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ Shapes: n rows of a batch, T tokens (padded), H hidden size.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -319,7 +320,6 @@ class TorchMethod(Method, nn.Module):
         from bench.score.encoding import encode_unique
 
         device = torch.device(self.context.device)
-        budget = CPU_TOKENS if device.type == "cpu" else GPU_TOKENS
         was_training = self.training
         self.eval()
 
@@ -349,14 +349,6 @@ class TorchMethod(Method, nn.Module):
         def gather(batches: list[Tensor]) -> np.ndarray:
             return torch.cat(batches).cpu().numpy()
 
-        def progress(done: int, total: int) -> None:
-            if self.context.should_stop():
-                raise Interrupted(
-                    f"stopped after encoding {done} of {total} sentences; "
-                    "the same command encodes them again"
-                )
-            self.context.reporter.advance(done, total=total)
-
         try:
             return encode_unique(
                 sentences,
@@ -364,8 +356,8 @@ class TorchMethod(Method, nn.Module):
                 embed=embed,
                 gather=gather,
                 gathered=GATHERED if on_gpu else 0,
-                budget=budget,
-                progress=progress,
+                budget=tokens_at_once(self),
+                progress=partial(report_encoded, self),
             )
         finally:
             self.train(was_training)
@@ -411,6 +403,22 @@ class TorchMethod(Method, nn.Module):
                 f"the first is {different[0]}"
             )
         self.load_state_dict(state, strict=False)
+
+
+def tokens_at_once(method: TorchMethod) -> int:
+    """Return the padded tokens of a batch that is encoded."""
+    on_cpu = torch.device(method.context.device).type == "cpu"
+    return CPU_TOKENS if on_cpu else GPU_TOKENS
+
+
+def report_encoded(method: TorchMethod, done: int, total: int) -> None:
+    """Show how many sentences are encoded. Raises Interrupted if the user asked to stop."""
+    if method.context.should_stop():
+        raise Interrupted(
+            f"stopped after encoding {done} of {total} sentences; "
+            "the same command encodes them again"
+        )
+    method.context.reporter.advance(done, total=total)
 
 
 def adamw(

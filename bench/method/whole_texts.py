@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import torch
 
-from bench.base.errors import Interrupted
 from bench.method.passes import compute_exactly
-from bench.method.torch_method import CPU_TOKENS, GPU_TOKENS, TorchMethod
+from bench.method.torch_method import TorchMethod, report_encoded, tokens_at_once
 
 
 def encode_whole(
@@ -28,23 +28,11 @@ def encode_whole(
     """
     from bench.score.encoding import encode_texts
 
-    context = method.context
-    on_cpu = torch.device(context.device).type == "cpu"
-    budget = CPU_TOKENS if on_cpu else GPU_TOKENS
-
-    def progress(done: int, total: int) -> None:
-        if context.should_stop():
-            raise Interrupted(
-                f"stopped after encoding {done} of {total} sentences; "
-                "the same command encodes them again"
-            )
-        context.reporter.advance(done, total=total)
-
     with torch.inference_mode(), compute_exactly(method.encoder):
         return encode_texts(
             sentences,
             lengths=lengths,
             embed=embed,
-            budget=1 if alone else budget,
-            progress=progress,
+            budget=1 if alone else tokens_at_once(method),
+            progress=partial(report_encoded, method),
         )

@@ -10,10 +10,7 @@ from urllib.parse import unquote
 from bench.base.errors import DataDamaged, printable
 from bench.base.paths import find_path, find_path_in_command, path_name
 
-HINT = (
-    "write only the name in the place of the path: no score or hash depends on it; "
-    "docs/publish.md, Paths, has a command for whole folders"
-)
+HINT = "write only the name in the place of the path: no score or hash depends on it"
 
 
 def paths_in(value: Any, where: str = "") -> Iterator[tuple[str, str]]:

@@ -56,10 +56,6 @@ class Predicted:
 
     Empty: the numbers are of this task alone.
     """
-    moved_SN: Floats | None = None
-    """(S, N) how far each item moves the value, in points, by the scorer of its suite; for a metric
-    without an influence function.
-    """
     score_S: Floats | None = None
     """(S,) the recorded values, if the statistic has to equal the printed number: SentEval rounds
     within folds, CxC samples.
@@ -115,7 +111,6 @@ class Predicted:
             seeds=tuple(seeds),
             prediction_SN=self.prediction_SN[rows],
             score_S=None if self.score_S is None else self.score_S[rows],
-            moved_SN=None if self.moved_SN is None else self.moved_SN[rows],
         )
 
 

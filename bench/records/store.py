@@ -183,10 +183,6 @@ class RunsFolder:
             )
         return files[0]
 
-    def find(self, reference: str) -> RunRecord:
-        """Return the record of one run, by id, unique prefix, or path."""
-        return read_record(self.record_file(reference))
-
     # --- one process on one run ---
 
     @contextlib.contextmanager

@@ -85,7 +85,4 @@ def code_of_suite(name: str) -> Code | None:
     plugin = suite_plugin(name)
     if plugin is None:
         return None
-    package = plugin.package
-    if package.endswith(".py"):
-        package = recorded_path(package)
-    return Code(package=package, version=plugin.version, sha256=plugin.sha256)
+    return Code(package=recorded_path(plugin.file), version="", sha256=plugin.sha256)

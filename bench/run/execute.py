@@ -1,7 +1,7 @@
 """One run in this process: the training and the scoring that are not done yet, and their record.
 
 :func:`execute` leads from a planned run to its record; it reads from top to bottom. The other ranks
-of a training (``--on torchrun:N``) are in :func:`follow`.
+of a training (``--on torchrun:N``) are in :mod:`bench.run.ranks`.
 """
 
 from __future__ import annotations

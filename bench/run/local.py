@@ -1,7 +1,7 @@
 """Several runs at once on this machine: a process for each, and a card for each process.
 
-A process is a worker as on a cluster, and does one run whole. It gets one of the machine's cards,
-the one with the fewest processes at work; if there are more processes than cards, they share them.
+A process is a worker as on a cluster, and does one run whole. It gets one of the machine's cards;
+if there are more processes than cards, they share them evenly.
 Small models leave most of a card idle, so that runs that share one end sooner than in turn.
 """
 
@@ -15,14 +15,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
-from typing import IO
+from dataclasses import dataclass, replace
 
-from bench.base.errors import BenchError
-from bench.run.batch import JobBatch
+from bench.base.files import writing
+from bench.base.signals import stop_signals
+from bench.run.done import is_finished
 from bench.run.planned import PlannedRun
-from bench.run.target import Target
+from bench.run.session import Session
+from bench.run.workers import JobBatch, prepare_workers
 
 LOOK_EVERY = 0.2
 """Seconds between two looks at the processes and at the signals to this one."""
@@ -44,6 +44,33 @@ class Worker:
     """1 for the first process of the run."""
 
 
+def run_locally(
+    session: Session, runs: Sequence[PlannedRun], command: str, say: Callable[[str], None]
+) -> Counter[str]:
+    """Do runs in several processes on this machine; returns the counts of "finished", "failed" and
+    "cancelled".
+
+    ``command``: what records say made the runs. ``say`` gets a line when a run ends. The first
+    SIGINT or SIGTERM stops the runs, and each saves its state.
+    """
+    config = session.config
+    remaining = [run for run in order_by_seed(runs) if not is_finished(run, session.store)]
+    finished = len(runs) - len(remaining)
+    if not remaining:
+        return Counter(finished=finished)
+    target = session.target
+    cards = cards_of(config.device)
+    count = min(target.parallel or len(cards), len(remaining))
+    if target.cpus is None and "OMP_NUM_THREADS" not in os.environ:
+        target = replace(target, cpus=cores_each(count))
+    batch = prepare_workers(session, remaining, command, target)
+    with stop_signals(insistent=False) as should_stop:
+        shared = [cards[number % len(cards)] for number in range(count)]
+        ended = Counter(work_off(batch, shared, say, should_stop).values())
+    ended["finished"] += finished
+    return ended
+
+
 def cards_of(device: str) -> tuple[str, ...]:
     """Return the cards that processes take in turn, as CUDA_VISIBLE_DEVICES names them.
 
@@ -58,11 +85,6 @@ def cards_of(device: str) -> tuple[str, ...]:
     import torch
 
     return tuple(str(number) for number in range(torch.cuda.device_count()))
-
-
-def process_limit(target: Target, cards: Sequence[str]) -> int:
-    """Return how many processes work at once: what --on says, else one for each card."""
-    return target.parallel or len(cards)
 
 
 def order_by_seed(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
@@ -82,29 +104,31 @@ def cores_each(count: int) -> int:
 
 
 def work_off(
-    batch: JobBatch, device: str, say: Callable[[str], None], should_stop: Callable[[], bool]
+    batch: JobBatch,
+    cards: Sequence[str],
+    say: Callable[[str], None],
+    should_stop: Callable[[], bool],
 ) -> dict[str, str]:
     """Do the runs of a batch in their order; run id -> "finished", "failed" or "cancelled".
 
-    ``say`` gets a line when a run ends. A worker that a signal killed is started again, up to the
-    target's ``retries``. ``should_stop``: no more workers are started, and each that is at work
-    saves its state.
+    ``cards``: of each of the processes that work at once. ``say`` gets a line when a run ends. A
+    worker that a signal killed is started again, up to the target's ``retries``. ``should_stop``:
+    no more workers are started, and each that is at work saves its state.
     """
-    cards = cards_of(device)
-    most = process_limit(batch.target, cards)
+    free = list(cards)
     waiting = [(run_id, 1) for run_id in batch.runs]
     working: list[Worker] = []
     ended: dict[str, str] = {}
     while (waiting or working) and not should_stop():
-        while waiting and len(working) < most:
+        while waiting and free:
             run_id, attempt = waiting.pop(0)
-            card = least_used(cards, working)
-            working.append(start_worker(batch, run_id, card, attempt))
+            working.append(start_worker(batch, run_id, free.pop(0), attempt))
         for worker in list(working):
             code = worker.process.poll()
             if code is None:
                 continue
             working.remove(worker)
+            free.append(worker.card)
             is_killed = code < 0 or code > 130
             if is_killed and worker.attempt <= batch.target.retries:
                 waiting.insert(0, (worker.run_id, worker.attempt + 1))
@@ -126,19 +150,14 @@ def _end_of(run_id: str, ended: dict[str, str], batch: JobBatch) -> str:
     return f"{run_id}: {outcome} ({len(ended)} of {len(batch.runs)}){log}"
 
 
-def least_used(cards: Sequence[str], working: Sequence[Worker]) -> str:
-    """Return the card with the fewest processes, the first of several."""
-    used = Counter(worker.card for worker in working)
-    return min(cards, key=lambda card: used[card])
-
-
 def start_worker(batch: JobBatch, run_id: str, card: str, attempt: int) -> Worker:
     """Start the process of a run; its output is appended to the run's log."""
     node = socket.gethostname()
     environment = {**os.environ, "BENCH_JOB": f"local {batch.name} {node} {attempt}"}
     if card:
         environment["CUDA_VISIBLE_DEVICES"] = card
-    with _log_of(batch.folder / "logs" / f"{run_id}.log") as log:
+    file = batch.folder / "logs" / f"{run_id}.log"
+    with writing(file), file.open("ab") as log:
         log.write(f"\nattempt {attempt} on card {card or 'as here'}\n".encode())
         log.flush()
         process = subprocess.Popen(
@@ -151,13 +170,6 @@ def start_worker(batch: JobBatch, run_id: str, card: str, attempt: int) -> Worke
             start_new_session=True,
         )
     return Worker(run_id, card, process, attempt)
-
-
-def _log_of(file: Path) -> IO[bytes]:
-    try:
-        return file.open("ab")
-    except OSError as error:
-        raise BenchError(f"{file} cannot be written: {error.strerror}", "free disk space") from None
 
 
 def stop_workers(working: Sequence[Worker], ended: dict[str, str]) -> None:

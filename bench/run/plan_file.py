@@ -84,7 +84,7 @@ def _plugin_files(run: PlannedRun) -> tuple[str, ...]:
     for suite in dict.fromkeys(task.suite for task in run.tasks):
         plugin = suite_plugin(suite)
         if plugin is not None:
-            origins.append(plugin.package)
+            origins.append(plugin.file)
     return tuple(dict.fromkeys(Path(file).name for file in origins if file.endswith(".py")))
 
 

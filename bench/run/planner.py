@@ -11,13 +11,14 @@ from typing import Any
 
 from bench.backbones import Reference, check_stored_prefix, resolve
 from bench.backbones.direction import is_causal
+from bench.backbones.dropout import own_dropout
 from bench.backbones.families import find_architecture
 from bench.base.devices import Precision
 from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.base.hashes import file_sha256
 from bench.data.corpora import Corpus
 from bench.data.sets import DataFolder, DataSet, NotFetchedYet, data_sets
-from bench.method.checks import check_direction
+from bench.method.checks import check_direction, check_noise
 from bench.method.config import RunConfig
 from bench.method.contract import FAITHFUL, Method, fitted
 from bench.method.encoder_recipe import check_four_bit_ranks, with_adapter_of_run
@@ -38,7 +39,6 @@ from bench.run.corpora import (
     open_corpus,
 )
 from bench.run.dev_sets import BUILT_IN_DEV, STSB_DEV, open_dev_task
-from bench.run.fit import check_dropout, check_kind
 from bench.run.length import known_steps, length_notes, with_typed_length
 from bench.run.planned import NOT_TRAINED, PlannedRun, learns, with_fingerprint
 from bench.run.scored_tasks import ScoredTasks
@@ -253,7 +253,8 @@ class Planner:
         check_stored_prefix(backbone, reads_of(cls))
         causal = is_causal(backbone.config()) and recipe.get("attention") != BOTH_WAYS
         check_direction(cls, recipe, backbone.name, causal=causal)
-        check_dropout(cls, setting, recipe, backbone)
+        if own_dropout(backbone.config()) == 0:
+            check_noise(cls, setting, recipe, backbone.name, dropout=0)
         if not issubclass(cls, OwnVectors):
             return backbone
         if self.config.backbones != (cls.own_backbone,):
@@ -398,6 +399,28 @@ class Planner:
         if path.is_file():
             return file_sha256(path)
         return self._reference(place).revision
+
+
+def check_kind(corpus: Corpus, plugin: Plugin, setting: str, recipe: Recipe) -> None:
+    """Raise BenchError if a corpus does not have the columns that the method trains on."""
+    needed = plugin.cls.needs(setting, recipe)
+    if corpus.kind == "n-tuples" and "triplets" in needed:
+        if plugin.cls.several_negatives:
+            return
+        raise BenchError(
+            f"{plugin.name} takes one hard negative per row; "
+            f"{corpus.name} has {len(corpus.columns) - 2}",
+            "write a row for each of them: sent0, sent1, hard_neg",
+        )
+    if corpus.kind not in needed:
+        helps = "docs/data.md lists the columns of each kind"
+        if "sentences" in needed:
+            helps = "--set corpus_column=all, or the name of a column, trains on it as sentences"
+        raise BenchError(
+            f"{plugin.name} in the {setting} setting needs {' or '.join(needed)}; "
+            f"{corpus.name} has the columns {', '.join(corpus.columns)}",
+            helps,
+        )
 
 
 def choose_setting(

@@ -1,4 +1,6 @@
-"""Several processes, one for each GPU, that train a run together: their start, and their end."""
+"""Several processes, one for each GPU, that train a run together (``--on torchrun:N``): their start,
+their work, and their end.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,19 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.base import PLACE
 from bench.base.devices import choose_device
 from bench.base.errors import BenchError
-from bench.base.signals import signal_name
-from bench.run.settle import is_launched
+from bench.base.launched import launched
+from bench.base.signals import signal_name, stop_signals
+from bench.method.config import RunConfig
+from bench.method.context import SilentReporter
+from bench.run.planned import PlannedRun
+from bench.run.weights import build_for_run, end_together, prepare_training
 
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks
@@ -123,7 +130,7 @@ def rank_process(device: str, show_error: Callable[[BenchError], None]) -> Itera
     outlive the interpreter, which then aborts although nothing was wrong. ``show_error`` prints an
     error, which is not raised.
     """
-    if not is_launched():
+    if launched() is None:
         yield RankProcess(device)
         return
     is_first = os.environ["RANK"] == "0"
@@ -157,3 +164,29 @@ def rank_process(device: str, show_error: Callable[[BenchError], None]) -> Itera
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def follow_first_rank(planned: Sequence[PlannedRun], config: RunConfig, ranks: Ranks) -> None:
+    """Train the runs that rank 0 names by their folders, until it names none.
+
+    All ranks except the first do this.
+
+    Rank 0 reports a failure of all ranks. A failure of this rank alone is raised, because the
+    process has to end.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):  # rank 0 gets them, too, and decides
+        signal.signal(number, signal.SIG_IGN)
+    runs = {run.run_id: run for run in planned}
+    while (place := ranks.share(None)) is not None:
+        folder = Path(place)
+        try:
+            end_together(partial(_train_rank, runs[folder.name], folder, config, ranks), ranks)
+        except (Exception, SystemExit):
+            if ranks.broken:
+                raise
+
+
+def _train_rank(run: PlannedRun, folder: Path, config: RunConfig, ranks: Ranks) -> None:
+    with stop_signals(insistent=False) as should_stop:
+        method = build_for_run(run, config, SilentReporter(), folder, should_stop, ranks)
+        prepare_training(method, run)()

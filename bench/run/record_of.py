@@ -74,14 +74,6 @@ def recorded_recipe(run: PlannedRun) -> dict[str, RecipeValue]:
     return hidden
 
 
-def backbone_used(run: PlannedRun) -> BackboneUsed:
-    """Return the backbone's name and revision: a hub's commit, or a hash of a folder's weights."""
-    return BackboneUsed(
-        name=recorded_path(run.backbone.name),
-        revision=run.backbone.revision,
-    )
-
-
 def corpus_used(run: PlannedRun) -> CorpusUsed:
     """Return the training text by name and hash; without a name if nothing was trained."""
     corpus = run.corpus
@@ -146,7 +138,9 @@ def new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
             platform=devices.platform_facts(config.device),
             data={},
             corpus=corpus_used(run),
-            backbone=backbone_used(run),
+            backbone=BackboneUsed(
+                name=recorded_path(run.backbone.name), revision=run.backbone.revision
+            ),
             determines=run.determines,
             execution=HowExecuted(
                 recipe_file=tuple(sorted(custom.values)) if custom else (),

@@ -23,7 +23,6 @@ from bench.method.plugins import Registry, discover
 from bench.records import RunRecord, RunsFolder
 from bench.run.execute import execute
 from bench.run.needs import PreparedRuns, announce_fetches, note_backbone
-from bench.run.other_ranks import follow_first_rank
 from bench.run.plan import plan_configs
 from bench.run.plan_toml import Plan
 from bench.run.planned import PlannedRun
@@ -184,11 +183,6 @@ class Session:
                 else:
                     locked.append((number, run))
             to_do = locked
-
-    def follow_first_rank(self, runs: Sequence[PlannedRun]) -> None:
-        """Train the runs that the first rank executes, until there are no more; for other ranks."""
-        assert self.ranks is not None
-        follow_first_rank(runs, self.config, self.ranks)
 
     def _show_start(self, run: PlannedRun, number: int, notes_shown: set[str]) -> None:
         """Show the run, and its device and notes if no earlier run had them."""

@@ -74,11 +74,6 @@ def _settled_elsewhere(config: RunConfig) -> RunConfig:
     return replace(config, device=device, precision=precision, on=on)
 
 
-def is_launched() -> bool:
-    """Return True if torchrun or a similar launcher started this process as one of several."""
-    return launched() is not None
-
-
 def process_count(target: Target, device: str) -> int:
     """Return how many processes train together.
 

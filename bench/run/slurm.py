@@ -1,4 +1,10 @@
-"""Slurm: an array of jobs, one for each run."""
+"""Slurm: an array of jobs, one for each run.
+
+It is used through ``sbatch``, ``squeue`` and ``scontrol`` alone. The script of an element of the
+array starts the worker, starts it again if it was killed, and, when the time limit is near, lets it
+save its state and asks Slurm to queue the same job again (a new ``sbatch`` would escape the array's
+limit of jobs at once).
+"""
 
 from __future__ import annotations
 
@@ -7,13 +13,18 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
-from bench.run.batch import ClusterJob, EngineSilent, JobBatch
+from bench.base.reading import SETTINGS_BYTES, read_plain_file
+from bench.records import RunsFolder
+from bench.run.done import is_finished
+from bench.run.planned import PlannedRun
+from bench.run.session import Session
 from bench.run.target import Target
+from bench.run.workers import JOBS_FOLDER, JobBatch, prepare_workers
 
 BEFORE_LIMIT = 120
 """Seconds before the time limit at which a worker is asked to save its state."""
@@ -24,7 +35,7 @@ SECONDS = 60.0
 """Time after which a command counts as silent."""
 SCRIPT = """\
 folder={folder}
-run=$(sed -n "$(($1 + SLURM_ARRAY_TASK_ID + 1))p" "$folder/runs.txt")
+run=$(sed -n "$((SLURM_ARRAY_TASK_ID + 1))p" "$folder/runs.txt")
 exec >> "$folder/logs/$run.log" 2>&1
 saved() {{ ls {runs}/"$run"/state {runs}/"$run"/predictions 2> /dev/null; }}
 stop() {{ stopped=${{stopped:-$1}}; kill -TERM "$child" 2> /dev/null; }}
@@ -80,9 +91,7 @@ def check_slurm(target: Target, connect: bool) -> None:
 
 
 def slurm_script(batch: JobBatch) -> str:
-    """Return the script of one element; its argument is the number of the array's first run in the
-    batch.
-    """
+    """Return the script of an element of the array, which does one run."""
     target = batch.target
     options = {
         "output": "/dev/null",  # the script writes a log for each run
@@ -101,7 +110,7 @@ def slurm_script(batch: JobBatch) -> str:
             lines.append(f"#SBATCH --{key}={_quoted(str(value))}")
         elif value is not None:
             lines.append(f"#SBATCH --{key}")
-    submission = shlex.join(_submission(batch, 0, len(batch.runs)))
+    submission = shlex.join(_submission(batch))
     lines.append("# submitted as: " + submission.replace("\n", " "))
     script = SCRIPT.format(
         folder=shlex.quote(str(batch.folder)),
@@ -109,6 +118,12 @@ def slurm_script(batch: JobBatch) -> str:
         retries=target.retries,
     )
     return "\n".join([*lines, script])
+
+
+def preview_jobs(session: Session, runs: Sequence[PlannedRun]) -> str:
+    """Return the scripts of Slurm and of its workers, without submitting them."""
+    batch = JobBatch.new(session.store, runs, session.target)
+    return f"{slurm_script(batch)}\n# {batch.folder / 'worker.sh'}\n{batch.worker}"
 
 
 def _quoted(value: str) -> str:
@@ -121,95 +136,78 @@ def _quoted(value: str) -> str:
     return f'"{escaped}"'
 
 
-def _submission(batch: JobBatch, first: int, size: int, after: str | None = None) -> list[str]:
-    """Return the command that queues ``size`` runs of a batch from number ``first`` on.
-
-    ``after``: the array to wait for.
-    """
-    array = f"0-{size - 1}"
+def _submission(batch: JobBatch) -> list[str]:
+    """Return the command that queues the runs of a batch."""
+    array = f"0-{len(batch.runs) - 1}"
     if batch.target.parallel:
         array += f"%{batch.target.parallel}"
-    command = ["sbatch", "--parsable", f"--job-name={PREFIX}{batch.name}.{first}"]
-    command += [f"--array={array}", "--chdir=/"]
-    if after:
-        command.append(f"--dependency=afterany:{after}")
-    return [*command, str(batch.folder / "job.sh"), str(first)]
+    command = ["sbatch", "--parsable", f"--job-name={PREFIX}{batch.name}"]
+    return [*command, f"--array={array}", "--chdir=/", str(batch.folder / "job.sh")]
 
 
-def submit_batch(batch: JobBatch) -> list[str]:
-    """Queue the batch as one array, or as several if it is larger than the cluster's MaxArraySize.
+def submit_jobs(session: Session, runs: Sequence[PlannedRun], command: str) -> tuple[int, str]:
+    """Hand the runs that are not finished or queued yet to Slurm; returns their number, and Slurm's
+    id of their array.
 
-    Returns their ids.
-
-    With ``parallel`` each array waits for the one before. Raises BenchError with sbatch's own
-    message.
+    ``command``: what records say made the runs. Raises BenchError.
     """
+    store = session.store
+    with RunsFolder(store.path / JOBS_FOLDER).lock("submission", wait_seconds=300):
+        queued = queued_runs(store)
+        remaining = [r for r in runs if r.run_id not in queued and not is_finished(r, store)]
+        if not remaining:
+            return 0, ""
+        return len(remaining), submit_batch(prepare_workers(session, remaining, command))
+
+
+def submit_batch(batch: JobBatch) -> str:
+    """Queue the batch as one array; returns its id. Raises BenchError with sbatch's own message."""
     write_or_fail(batch.folder / "job.sh", slurm_script(batch).encode())
-    shown = re.search(r"MaxArraySize\s*=\s*(\d+)", _call(["scontrol", "show", "config"]).stdout)
-    most = int(shown[1]) if shown else len(batch.runs)
-    jobs: list[str] = []
-    for first in range(0, len(batch.runs), most):
-        after = jobs[-1] if jobs and batch.target.parallel else None
-        done = _call(_submission(batch, first, min(most, len(batch.runs) - first), after))
-        if done.returncode:
-            message = re.sub("sbatch: error:|Batch job submission failed:", "", done.stderr)
-            queued = ""
-            if jobs:
-                queued = f"; {first} of {len(batch.runs)} runs are queued as {', '.join(jobs)}"
-            else:
-                shutil.rmtree(batch.folder, ignore_errors=True)
-            raise BenchError(
-                f"sbatch refused: {' '.join(message.split())}{queued}",
-                "sinfo shows what the cluster has; gpus, cpus, memory and options of sbatch go "
-                "into --on slurm:...",
-            )
-        jobs.append(done.stdout.strip().partition(";")[0])
-    return jobs
-
-
-def slurm_queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, ClusterJob]:
-    """Ask squeue once for this user's jobs. Raises EngineSilent."""
-    done = _call(
-        [
-            "squeue",
-            "--noheader",
-            "--array",
-            f"--user={os.getuid()}",
-            "--format=%F_%K|%T|%N|%r|%j",
-        ]
-    )
+    done = _call(_submission(batch))
     if done.returncode:
-        raise EngineSilent(
+        shutil.rmtree(batch.folder, ignore_errors=True)
+        message = re.sub("sbatch: error:|Batch job submission failed:", "", done.stderr)
+        raise BenchError(
+            f"sbatch refused: {' '.join(message.split())}",
+            "sinfo shows what the cluster has; gpus, cpus, memory and options of sbatch go "
+            "into --on slurm:..., and an array has as many runs as --method and --seeds choose",
+        )
+    return done.stdout.strip().partition(";")[0]
+
+
+def queued_runs(store: RunsFolder) -> set[str]:
+    """Return the ids of the runs of this folder that Slurm has queued or running.
+
+    squeue is asked once, if any were submitted. Raises BenchError if it does not answer.
+    """
+    submitted: dict[str, list[str]] = {}
+    for file in (store.path / JOBS_FOLDER).glob("slurm-*/runs.txt"):
+        submitted[PREFIX + file.parent.name] = _runs_in(file)
+    if not submitted:
+        return set()
+    user = f"--user={os.getuid()}"
+    done = _call(["squeue", "--noheader", "--array", user, "--format=%F_%K|%j"])
+    if done.returncode:
+        raise BenchError(
             f"squeue: {' '.join(done.stderr.split())[:160]}; what is queued or running on Slurm "
             "is unknown",
             "give the same command again later, on a machine that submits jobs",
         )
-    by_name = {PREFIX + folder.name: folder for folder in batches}
-    jobs: dict[str, ClusterJob] = {}
+    queued = set()
     for line in done.stdout.splitlines():
-        fields = line.split("|", 4)
-        fields += [""] * (5 - len(fields))
-        name, state, node, why, job_name = fields
-        batch_name, _, first = job_name.rpartition(".")
-        index = name.rpartition("_")[2]
-        if batch_name not in by_name or not (first + index).isdigit():
-            continue
-        folder = by_name[batch_name]
-        run_id = batches[folder][int(first) + int(index)]
-        waits = state in ("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
-        detail = ""
-        if waits and why != "None":
-            detail = f"({why})"
-        elif node:
-            detail = f"on {node}"
-        jobs[run_id] = ClusterJob(
-            state="queued" if waits else "running",
-            name=name,
-            detail=detail,
-            cancel=f"scancel {name}",
-            log=folder / "logs" / f"{run_id}.log",
-        )
-    return jobs
+        job, _, name = line.partition("|")
+        index = job.rpartition("_")[2]
+        if name in submitted and index.isdigit():
+            queued.add(submitted[name][int(index)])
+    return queued
+
+
+def _runs_in(file: Path) -> list[str]:
+    try:
+        return read_plain_file(file, SETTINGS_BYTES).decode("utf-8").split()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise BenchError(f"{file} cannot be read: {why}", "remove its folder") from None
 
 
 def _call(command: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -20,7 +20,7 @@ KEYS = {
     "torchrun": ("gpus",),
     "local": ("parallel", "cpus", "retries"),
     "slurm": RESOURCES,
-    "commands": (*RESOURCES, "file"),
+    "commands": RESOURCES,
 }
 
 
@@ -35,7 +35,6 @@ class Target:
     parallel: Count | None = None  # runs at once
     # attempts to run again what a killed worker left
     retries: Annotated[int, msgspec.Meta(ge=0)] = 3
-    file: str | None = None  # into which commands are written; None: standard output
     options: tuple[tuple[str, str], ...] = ()  # of sbatch
 
     @property

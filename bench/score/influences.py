@@ -56,7 +56,7 @@ def _end_of_block(methods: Sequence[Predicted], start: int, metric: Metric) -> i
 
 def _is_correlation(p: Predicted, metric: Metric) -> bool:
     """Check if ``metric.move`` of these predictions is a correlation over pairs."""
-    if p.moved_SN is not None or p.prediction_SN.ndim != 2 or 1 not in metric.dimensions:
+    if p.prediction_SN.ndim != 2 or 1 not in metric.dimensions:
         return False
     if metric.influence is move_sampled_spearman:
         return p.query_N is not None

@@ -79,42 +79,6 @@ def test_a_tokenizer_of_another_model_is_refused(tiny: str, copy: Path) -> None:
         load(resolve(str(copy)))
 
 
-def test_a_model_in_the_hub_cache_is_found_without_a_network(
-    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = tmp_path / "hub" / "models--google-bert--bert-base-uncased"
-    shutil.copytree(tiny, root / "snapshots" / ("c" * 40))
-    (root / "refs").mkdir()
-    (root / "refs" / "main").write_text("c" * 40)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    reference = resolve("bert-base-uncased")
-    assert (reference.revision, reference.hub) == ("c" * 40, True)
-    assert load(reference, offline=True).hidden_size == 32
-
-
-def head_by_hand(weights: dict[str, torch.Tensor], states: torch.Tensor) -> torch.Tensor:
-    """BERT's prediction head from the file's tensors: dense, erf-GELU, layer norm, word embeddings,
-    bias.
-    """
-    w = {name.removeprefix("cls.predictions."): t for name, t in weights.items()}
-    x = states @ w["transform.dense.weight"].T + w["transform.dense.bias"]
-    x = 0.5 * x * (1 + torch.erf(x / 2**0.5))
-    x = (x - x.mean(-1, keepdim=True)) / (x.var(-1, unbiased=False, keepdim=True) + 1e-12).sqrt()
-    x = x * w["transform.LayerNorm.weight"] + w["transform.LayerNorm.bias"]
-    return x @ w["bert.embeddings.word_embeddings.weight"].T + w["bias"]
-
-
-def test_the_mlm_head_is_the_checkpoints_and_its_decoder_its_own(tiny: str) -> None:
-    backbone = load(resolve(tiny))
-    head, states = backbone.mlm_head(), torch.randn(2, 3, 32)
-    torch.testing.assert_close(
-        head(states), head_by_hand(load_file(Path(tiny) / "model.safetensors"), states)
-    )
-    assert head.decoder.weight is not backbone.encoder.get_input_embeddings().weight
-    assert sum(p.numel() for p in head.parameters()) == 32 * 32 + 32 + 2 * 32 + 8192 * 32 + 8192
-    assert all(p.requires_grad for p in head.parameters())
-
-
 def test_a_whole_masked_lm_is_encoder_and_head_and_frozen(tiny: str) -> None:
     backbone = load(resolve(tiny))
     ids, mask = torch.tensor([[5, 6, 7], [8, 9, 0]]), torch.tensor([[1, 1, 1], [1, 1, 0]])
@@ -122,23 +86,6 @@ def test_a_whole_masked_lm_is_encoder_and_head_and_frozen(tiny: str) -> None:
     states = backbone.encoder(input_ids=ids, attention_mask=mask).last_hidden_state
     torch.testing.assert_close(model(ids, mask), backbone.mlm_head()(states), rtol=1e-4, atol=1e-4)
     assert not any(p.requires_grad for p in model.parameters())
-
-
-def test_the_mlm_heads_of_both_families_have_the_sizes_of_the_papers(tiny_roberta: str) -> None:
-    """Dense, layer norm, decoder and one bias; 24,063,546 for BERT-base, 39,245,913 for
-    RoBERTa-base.
-    """
-
-    def size(hidden: int, vocabulary: int) -> int:
-        return hidden * hidden + 3 * hidden + vocabulary * (hidden + 1)
-
-    assert (size(768, 30522), size(768, 50265)) == (24_063_546, 39_245_913)
-    assert size(1024, 50265) == 52_573_273
-    backbone = load(resolve(tiny_roberta))
-    vocabulary = len(backbone.tokenizer)
-    head = backbone.mlm_head()
-    assert sum(p.numel() for p in head.parameters()) == size(32, vocabulary)
-    assert (backbone.first_position, backbone.max_tokens) == (2, 256)
 
 
 def test_a_backbone_without_an_mlm_head_is_one_line(copy: Path) -> None:

@@ -24,7 +24,6 @@ from bench.method.building import build_method
 from bench.method.checks import check_direction
 from bench.method.recipes import merge_recipe
 from bench.methods.focal_infonce import FocalInfoNCE
-from bench.methods.pooling import POOLERS, last_token
 from bench.methods.simcse import SimCSE
 
 
@@ -61,16 +60,6 @@ def test_a_plugin_that_does_not_say_what_it_reads_is_found_out_by_its_vectors(
     with pytest.raises(BenchError, match="the vector of its first word"):
         build_method(Undeclared, resolve(folder), recipe, context, learns=True)
     build_method(SimCSE, resolve(folder), recipe, context, learns=True)
-
-
-@pytest.mark.parametrize("pooler", list(POOLERS))
-def test_an_empty_text_is_the_zero_vector_in_every_pooler(pooler: str) -> None:
-    states = [torch.randn(2, 3, 4) for _ in range(3)]
-    mask = torch.tensor([[1, 1, 0], [0, 0, 0]])
-    found = POOLERS[pooler](states, mask)
-    assert not found[1].any() and found[0].any()
-    last = last_token(states[-1], mask)
-    assert torch.equal(last[0], states[-1][0, 1]) and not last[1].any()
 
 
 def test_an_empty_text_of_a_decoder_trains_and_is_scored(tmp_path: Path) -> None:

@@ -81,25 +81,6 @@ def test_a_plugin_in_a_package_imports_relatively(tmp_path: Path) -> None:
     assert import_file(mine).VALUE == 4
 
 
-def test_a_users_folder_methods_is_theirs(tmp_path: Path) -> None:
-    mine = write_plugin(
-        tmp_path, {"mine.py": "from methods.own import VALUE", "methods/own.py": "VALUE = 5"}
-    )
-    assert import_file(mine).VALUE == 5
-
-
-def test_the_old_name_of_the_methods_is_one_line_with_the_new_one(tmp_path: Path) -> None:
-    text = "\nfrom methods.simcse import SimCSE"
-    mine = write_plugin(tmp_path, {"mine.py": text, "methods/own.py": ""})
-    with pytest.raises(BenchError) as caught:
-        import_file(mine)
-    assert (
-        "mine.py:2" in caught.value.message
-        and "imported from bench.methods" in caught.value.message
-    )
-    assert "\n" not in caught.value.message
-
-
 def test_an_error_in_a_file_next_to_a_plugin_names_its_line(tmp_path: Path) -> None:
     mine = write_plugin(
         tmp_path, {"mine.py": "import helper_c", "helper_c.py": "x = 1\nraise ValueError('no')"}

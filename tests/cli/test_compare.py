@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
 import subprocess
 import sys
@@ -91,27 +90,6 @@ def test_filters(runs: Path) -> None:
     run_id = record("simcse", 42).run_id
     (row,) = compared(runs, run_id, run_id, runs / run_id)["rows"]
     assert row["runs"] == [run_id], "named three times, it counts once"
-
-
-def in_process(runs: Path, folder: Path, arguments: list[str]) -> list[str]:
-    """Standard error of ``bench``: which heavy modules it imported."""
-    heavy = ("torch", "transformers", "mteb", "sentence_transformers", "sklearn", "jsonschema")
-    code = f"import sys\nfrom bench.cli import main\ntry:\n    main({arguments!r})\nfinally:\n"
-    code += f"    print([m for m in {heavy!r} if m in sys.modules], file=sys.stderr)"
-    variables = {"BENCH_RUNS": str(runs), "PYTHONWARNINGS": "error"}
-    variables["PYTHONPATH"] = str(Path(__file__).parents[2])
-    command, env = [sys.executable, "-c", code], os.environ | variables
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=100)
-    assert done.returncode == 0 and done.stdout, done.stderr
-    return done.stderr.splitlines()
-
-
-@pytest.mark.slow
-def test_statistics_need_no_torch(tmp_path: Path) -> None:
-    for name, noise in (("sure", 0.1), ("good", 0.4)):
-        sts_run(tmp_path / "runs", name, 1, noise, tasks=("STS12",))
-    words = ["compare", "--task", "STS12", "--baseline", "good", "--with-paper", "--cost"]
-    assert in_process(tmp_path / "runs", tmp_path, words) == ["[]"]
 
 
 @pytest.mark.slow

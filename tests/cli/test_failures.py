@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
-from commands import argv, bench
+from commands import argv, bench, the_run
 from models import sentences
 
 from bench.records import RunsFolder
@@ -36,12 +36,6 @@ class Fragile(TorchMethod):
 
     def embed(self, features):
         return self.hidden(features)[:, 0]
-
-class InOnePiece(Fragile):
-    name = "in-one-piece"
-
-    def forward(self, batch):
-        return self.loss(self.views(batch), batch)
 '''
 ROWS = 40
 pytestmark = pytest.mark.usefixtures("short_check")
@@ -55,15 +49,12 @@ def text(tmp_path: Path) -> Path:
     return tmp_path / "text.txt"
 
 
-def bench_run(
-    text: Path, tiny: str, *more: str, method: str = "fragile", runs: str = "runs"
-) -> Result:
+def bench_run(text: Path, tiny: str, *more: str) -> Result:
     """10 steps of 4 rows, a dev score every 5."""
     where = ("--plugin", text.parent / "fragile.py", "--backbone", tiny, "--corpus", text)
     what = "--suite check --device cpu --precision fp32 --set batch_size=4 --set eval_steps=5"
-    return bench(
-        "run", "--method", method, *where, *argv(what), "--runs", text.parent / runs, *more
-    )
+    runs = ("--runs", text.parent / "runs")
+    return bench("run", "--method", "fragile", *where, *argv(what), *runs, *more)
 
 
 def errors(done: Result) -> list[str]:
@@ -71,16 +62,11 @@ def errors(done: Result) -> list[str]:
     return [line for line in done.stderr.splitlines() if line.startswith(("error: ", "try: "))]
 
 
-def the_run(text: Path, runs: str = "runs") -> Path:
-    (folder,) = (text.parent / runs).glob("*/run.json")
-    return folder.parent
-
-
 def test_a_loss_that_is_no_number_names_step_rows_and_what_is_kept(text: Path, tiny: str) -> None:
     done = bench_run(text, tiny, "--set", "bad=7")
     assert done.exit_code == 1
     error, hint = errors(done)
-    folder = the_run(text)
+    folder = the_run(text.parent / "runs")
     assert re.search(r"the loss became nan at step 7, on rows (\d+, ){3}\d+ of the corpus;", error)
     assert "learning_rate" in hint
     assert (folder / "state" / "best-00000005" / "trained.safetensors").exists()
@@ -105,4 +91,5 @@ def test_a_gpu_that_failed_ends_the_command_and_the_other_seeds_are_not_tried(
     assert error.startswith("error: the GPU cannot be used any more: fragile: fragile.py:")
     assert error.endswith("RuntimeError: CUDA error: device-side assert triggered")
     assert "the same command goes on" in hint
-    assert RunsFolder(the_run(text).parent).read(the_run(text).name).status == "failed"
+    folder = the_run(text.parent / "runs")
+    assert RunsFolder(folder.parent).read(folder.name).status == "failed"

@@ -71,3 +71,13 @@ def test_a_run_that_another_process_works_on_is_left_to_it(tiny: str, tmp_path: 
     last = done.stderr.splitlines()[-1]
     assert f"is locked by {socket.gethostname()}:{os.getpid()}, which does it" in last
     assert bench(*command, "--wait").exit_code == 0 and len(RunsFolder(tmp_path).ids()) == 1
+
+
+def test_data_among_the_models_is_for_the_option_suite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pairs.tsv").write_text("sentence1\tsentence2\tscore\na\tb\t1\n")
+    done = bench("evaluate", "builtin", "pairs.tsv")
+    assert error_line(done) == "error: pairs.tsv is a file of data, and no model"
+    assert "bench evaluate MODEL --suite pairs.tsv" in done.stderr

@@ -39,7 +39,7 @@ def test_bench_alone_says_what_to_do_next_and_it_works(
 
 
 def test_the_doctor_loads_a_backbone(tiny: str) -> None:
-    facts = json.loads(bench("doctor", "--backbone", tiny, "--json").stdout)
+    facts = json.loads(bench("doctor", tiny, "--json").stdout)
     assert (facts["family"], facts["layers"], facts["hidden size"]) == ("bert", 2, 32)
     assert (facts["reads"], facts["dropout"]) == ("both ways", 0.1)
     assert "none missing; ignored: cls" in facts["weights"]

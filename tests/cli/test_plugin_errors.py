@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from commands import argv, bench, error_line
@@ -178,30 +177,3 @@ def test_the_line_of_a_suite_is_named_in_a_run_and_in_the_check_which_fails_once
     failed = [one for one in found if one["outcome"] == "differs" and not one["repeats"]]
     assert done.exit_code == 1 and len(failed) == 1, failed
     assert place in failed[0]["why"] and "cannot reshape" in failed[0]["why"]
-
-
-WHOLE = """
-from bench.method import Loss, TorchMethod
-
-class Whole(TorchMethod):
-    name, settings = "whole", ("unsupervised",)
-
-    def forward(self, batch):
-        return Loss(self.embed(batch.columns[0]).square().mean())
-
-    def embed(self, features):
-        return self.hidden(features)[:, 0]
-"""
-
-
-def test_a_method_that_cannot_be_cut_is_refused_before_anything_starts(
-    command: tuple[Any, ...], tmp_path: Path
-) -> None:
-    file, runs = tmp_path / "whole.py", tmp_path / "runs"
-    file.write_text(WHOLE)
-    arguments = [str(one) for one in command]
-    arguments[arguments.index("simcse")] = "whole"
-    for option in ("--chunk 4", "--device cpu --on torchrun:2"):
-        done = bench(*arguments, "--plugin", file, "--runs", runs, *option.split())
-        assert "whole defines its loss as a whole, in forward(batch)" in error_line(done)
-        assert "omit --chunk" in done.stderr and not runs.exists()

@@ -14,6 +14,7 @@ import torch
 from click.testing import Result
 from commands import argv, bench, the_run
 
+from bench.backbones import load, resolve
 from bench.methods.simcse import SimCSE
 from bench.records import RunsFolder
 from bench.records.arrays import read_arrays
@@ -73,6 +74,23 @@ def test_the_kept_checkpoint_gives_the_recorded_predictions(
                 for side in (loaded.sentences1, loaded.sentences2)
             )
         assert a @ b / np.linalg.norm(a) / np.linalg.norm(b) == pytest.approx(wanted[row], abs=1e-5)
+
+
+def test_every_token_of_the_rows_that_were_seen_is_counted(
+    finished: tuple[Path, Result], tiny: str, corpus: Path
+) -> None:
+    runs, _ = finished
+    record = RunsFolder(runs).read(the_run(runs).name)
+    tokenizer = load(resolve(tiny)).tokenizer
+    texts = corpus.read_text().splitlines()
+    ids = tokenizer(texts, truncation=True, max_length=32)["input_ids"]
+    assert record.training is not None
+    assert record.training.tokens == sum(len(row) for row in ids)  # one epoch
+    assert record.cost.train_seconds and record.cost.train_tokens_per_second
+    # both are rounded
+    assert record.cost.train_tokens_per_second * record.cost.train_seconds == pytest.approx(
+        record.training.tokens, rel=0.1
+    )
 
 
 @pytest.mark.slow

@@ -101,3 +101,15 @@ def test_one_run_on_one_screen_and_the_rest_by_option(runs: Path) -> None:
         assert part in shown("--all") and part not in first
     assert bench("runs", folder, COLUMNS="80").stdout.splitlines()[:5] == lines[:5]
     assert json.loads(shown("--json")) == json.loads((folder / "run.json").read_text())
+
+
+def test_a_run_that_is_worked_on_is_running_and_not_interrupted(tmp_path: Path) -> None:
+    store = RunsFolder(tmp_path)
+    store.write(one := record(status="interrupted", scores=()))
+
+    def status() -> str:
+        return str(json.loads(bench("runs", "--runs", tmp_path, "--json").stdout)["status"])
+
+    with store.lock(one.run_id):
+        assert status() == "running"
+    assert status() == "interrupted"

@@ -9,16 +9,16 @@ import math
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 import tomllib
 from pathlib import Path
 from typing import Any
 
-import killed_worker
 import pytest
 from click.testing import Result
 from commands import bench, error_line, tree
-from forked import server
 from models import sentences
 
 from bench.records.searches import Trial, best_trial, read_search
@@ -85,10 +85,11 @@ def trials(tmp_path: Path, method: str = "made", name: str = "one") -> list[Tria
     return [] if search is None else list(search.trials[method])
 
 
-def started(command: list[str], save_seconds: str, log: Path) -> Any:
-    process = server().Process(target=killed_worker.work, args=(command, save_seconds, str(log)))
-    process.start()
-    return process
+def started(command: list[str], save_seconds: str, log: Path) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-m", "bench", *command]
+    environment = os.environ | {"BENCH_SAVE_SECONDS": save_seconds}
+    with log.open("a") as stream:
+        return subprocess.Popen(words, env=environment, stdout=stream, stderr=stream)
 
 
 def results(tmp_path: Path, name: str = "one") -> list[tuple[Any, ...]]:
@@ -154,58 +155,22 @@ def test_trials_that_fail_are_counted_and_a_recipe_that_is_best_stays(
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("sampler", ["grid", "random"])
 def test_killed_twice_it_ends_with_the_trials_of_an_undisturbed_search(
-    ask: Any, tmp_path: Path, sampler: str
+    ask: Any, tmp_path: Path
 ) -> None:
     slow = plugin(tmp_path / "own", sleep=0.15)
-    more = ("--trials", "3", "--sampler", sampler, "--plain")
-    command = ask(*more, files=(slow,))
+    command = ask("--trials", "3", "--plain", files=(slow,))
     for number in (1, 2):
         process = started(command, "0", tmp_path / "log.txt")
         until = time.monotonic() + 60
         while time.monotonic() < until and len(trials(tmp_path)) <= number:
             time.sleep(0.01)
         time.sleep(0.1)
-        os.kill(process.pid or 0, signal.SIGKILL)
-        process.join()
-        assert process.exitcode == -signal.SIGKILL and trials(tmp_path)[-1].state == "running"
+        process.kill()
+        assert process.wait() == -signal.SIGKILL and trials(tmp_path)[-1].state == "running"
     assert bench(*command).exit_code == 0
     assert bench(*command, "--name", "whole").exit_code == 0
     assert results(tmp_path) == results(tmp_path, "whole")
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("moment", ["_end", "_remove_weights"])
-def test_a_kill_between_a_trials_training_and_its_end_loses_nothing(
-    ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
-) -> None:
-    """If the checkpoint were gone before the trial has ended, the trial would count as failed for
-    ever.
-    """
-    from bench.run.search.worker import SearchWorker
-
-    class Killed(BaseException):
-        pass
-
-    original = getattr(SearchWorker, moment)
-
-    def killed(worker: SearchWorker, trial: Trial) -> None:
-        if trial.number == 1 and trial.state != "running":
-            raise Killed
-        original(worker, trial)
-
-    command = ask("--trials", "2", "--plain")
-    with monkeypatch.context() as patch:
-        patch.setattr(SearchWorker, moment, killed)
-        with pytest.raises(Killed):
-            bench(*command)
-    assert len(list((tmp_path / "runs" / "one").glob("trials/*/001/*/checkpoint"))) == 1
-    assert bench(*command).exit_code == 0
-    assert not list((tmp_path / "runs" / "one").glob("trials/*/*/*/checkpoint"))
-    assert bench(*command, "--name", "whole").exit_code == 0
-    assert results(tmp_path) == results(tmp_path, "whole")
-    assert {t.state for t in trials(tmp_path)} == {"finished"}
 
 
 @pytest.mark.nightly
@@ -215,8 +180,7 @@ def test_two_processes_share_a_search_and_no_trial_is_run_twice(ask: Any, tmp_pa
     logs = [tmp_path / "log1.txt", tmp_path / "log2.txt"]
     processes = [started(command, "60", log) for log in logs]
     for process in processes:
-        process.join(120)
-        assert process.exitcode == 0, [log.read_text() for log in logs]
+        assert process.wait(120) == 0, [log.read_text() for log in logs]
     begun = [set(re.findall(r"^(\S.*?) \(\d+ of \d+\)$", log.read_text(), re.M)) for log in logs]
     assert begun[0] and begun[1] and not begun[0] & begun[1], "both worked, on different trials"
     every = {"made recipe as it is", *(f"made trial {i}" for i in range(1, 6))}

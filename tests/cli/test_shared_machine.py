@@ -1,10 +1,12 @@
-"""A machine that several people use: modes, launcher variables, full outputs, folders that are
+"""A machine that several people use: modes, launchers, full outputs, folders that are
 gone, plugins that leave.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 
 from bench.base.errors import BenchError
 from bench.base.files import share_files
-from bench.base.launched import NAMES, launched
+from bench.base.launched import NAMES
 from bench.records.store import RunsFolder
 
 
@@ -49,28 +51,6 @@ def test_files_get_the_mode_that_umask_gives(tmp_path: Path) -> None:
     assert modes == {"private": 0o640, "script": 0o700}
 
 
-def set_launcher(monkeypatch: pytest.MonkeyPatch, **changes: str) -> None:
-    values = ("0", "2", "0", "127.0.0.1", "29500")
-    for name, value in (dict(zip(NAMES, values, strict=True)) | changes).items():
-        monkeypatch.setenv(name, value)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"WORLD_SIZE": "two"},
-        {"MASTER_PORT": "70000"},
-    ],
-)
-def test_a_malformed_launcher_variable_is_one_line(
-    changes: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    set_launcher(monkeypatch, **changes)
-    (name,) = changes
-    with pytest.raises(BenchError, match=f"^{name}="):
-        launched()
-
-
 @pytest.mark.slow
 def test_a_process_that_waits_for_others_says_so_and_ends(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -79,7 +59,8 @@ def test_a_process_that_waits_for_others_says_so_and_ends(
 
     from bench.method import ranks
 
-    set_launcher(monkeypatch, MASTER_PORT="29761")
+    for name, value in zip(NAMES, ("0", "2", "0", "127.0.0.1", "29761"), strict=True):
+        monkeypatch.setenv(name, value)
     monkeypatch.setattr(ranks, "PATIENCE", 0.1)
     monkeypatch.setattr(ranks, "MEETING", timedelta(seconds=0.3))
     with pytest.raises(BenchError, match="waited in vain for 1 other process at 127.0.0.1:29761"):
@@ -116,6 +97,49 @@ def test_a_full_output_ends_each_verb_with_one_line(tiny: str, tmp_path: Path) -
     assert len(RunsFolder(tmp_path / "scored").ids()) == 1, "what was done is kept"
 
 
+SAID = """
+import json, sys
+from click.testing import CliRunner
+from bench.cli import main
+said = []
+for command in json.loads(sys.stdin.read()):
+    done = CliRunner().invoke(main, command)
+    crashed = done.exception is not None and not isinstance(done.exception, SystemExit)
+    said.append([done.exit_code, done.stdout, done.stderr, crashed])
+print(json.dumps(said))
+"""
+
+
+def without_rights(commands: list[list[str]], **environment: str) -> list[tuple[int, str, str]]:
+    """Run ``bench`` as somebody with the rights of the files and no others, and return its output.
+
+    Root has to give up the capability to bypass file permissions.
+    """
+    drop = (
+        ["setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner", "--inh-caps=-all"]
+        if os.geteuid() == 0
+        else []
+    )
+    if drop and shutil.which("setpriv") is None:
+        pytest.skip("root, and no setpriv that gives up root's rights")
+    root = str(Path(__file__).parents[2])
+    done = subprocess.run(
+        [*drop, sys.executable, "-c", SAID],
+        input=json.dumps(commands),
+        capture_output=True,
+        text=True,
+        env=os.environ | {"COLUMNS": "200", "PYTHONPATH": root} | environment,
+    )
+    if drop and "setpriv:" in done.stderr:
+        pytest.skip(f"root that may not give up its rights: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert [command for command, one in zip(commands, said, strict=True) if one[3]] == [], (
+        "tracebacks"
+    )
+    return [(code, out, err) for code, out, err, _ in said]
+
+
 HOMES = ("missing/below/a-file", "a-file", "read-only")
 
 
@@ -123,7 +147,6 @@ HOMES = ("missing/below/a-file", "a-file", "read-only")
 @pytest.mark.parametrize("home", HOMES)
 def test_a_home_that_cannot_be_written_costs_a_line_at_most(home: str, tmp_path: Path) -> None:
     from made_runs import made_runs
-    from test_bad_machine import without_rights
 
     made_runs(tmp_path / "runs", {"simcse": 0.8, "promcse": 0.45}, seeds=(1, 2), suites=("check",))
     (tmp_path / "a-file").touch()

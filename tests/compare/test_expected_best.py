@@ -1,6 +1,4 @@
-"""The expected best of n trials against every outcome there is; and what searches say in captions,
-true and false.
-"""
+"""The expected best of n trials against every outcome there is; and the sources of values."""
 
 from __future__ import annotations
 
@@ -11,7 +9,6 @@ import pytest
 from factories import record
 from msgspec import structs
 
-from bench.compare.grouping import chosen_on
 from bench.records import HowExecuted
 from bench.records.record import RecipeValue
 from bench.records.searches import expected_best
@@ -35,32 +32,17 @@ def test_a_trial_without_a_score_counts_as_the_lowest() -> None:
     assert expected_best([None, None]) == [] == expected_best([])
 
 
-def test_a_record_says_where_its_values_come_from_and_what_chose_them() -> None:
+def test_a_record_says_where_its_values_come_from() -> None:
     def of(source: str, search: dict[str, object] | None = None) -> str:
         one = record()
         recipe = {**one.recipe, "learning_rate": RecipeValue(value=1e-5, source=source)}
-        one = structs.replace(
-            one,
-            recipe=recipe,
-            provenance=structs.replace(one.provenance, execution=HowExecuted(search=search or {})),
-        )
-        return kind_of_values(one) + (f" | {chosen_on(one)}" if chosen_on(one) else "")
+        execution = HowExecuted(search=search or {})
+        made = structs.replace(one.provenance, execution=execution)
+        return kind_of_values(structs.replace(one, recipe=recipe, provenance=made))
 
-    assert of("SimCSE repo README.md") == "paper" and of("--set") == "recipe" == of(
-        "ours, for 5 M parameters: not searched"
-    )
-    assert (
-        of("search x", {"trials": 12, "select_on": "STS-B dev", "seeds": [901]})
-        == "tuned: 12 trials"
-    )
-    assert of("search x", {"trials": 12, "select_on": "STS-B"}) == "tuned: 12 trials | STS-B"
-    assert (
-        of(
-            "search x",
-            {"name": "s", "trials": 12, "select_on": "STS-B dev", "seeds": [record().seed]},
-        )
-        == "tuned: 12 trials | a seed of s"
-    )
-    assert of("search x", {"trials": "many", "seeds": 3, "select_on": 4}) == "tuned | 4", (
+    assert of("SimCSE repo README.md") == "paper" and of("--set") == "recipe"
+    assert of("ours, for 5 M parameters: not searched") == "recipe"
+    assert of("search x", {"trials": 12, "seeds": [901]}) == "tuned: 12 trials"
+    assert of("search x", {"trials": "many", "seeds": 3}) == "tuned", (
         "what strangers write is no error"
     )

@@ -16,7 +16,7 @@ from compared_runs import row_named, runs_in
 from predicted_runs import family
 from scipy import stats
 
-from bench.compare.gain_sizes import MOST_SEEDS, row_spreads, seeds_for_gain, smallest_gain
+from bench.compare.gain_sizes import MOST_SEEDS, SpreadOfRow, row_spreads
 from bench.compare.tables import make_tables
 from bench.compare.words.finding import comparison_of
 from bench.papers import HERE, claimed_gain, reported_sd
@@ -25,9 +25,13 @@ from bench.records import Run
 BERT = "bert-base-uncased"
 
 
+def spread(sd: float, base_sd: float, items: float) -> SpreadOfRow:
+    return SpreadOfRow(name="", row=None, sd=sd, base_sd=base_sd, items=items)
+
+
 @pytest.mark.parametrize("seeds", [3, 5, 10])
 def test_a_test_of_pairs_finds_the_gain_in_80_of_100_cases(seeds: int) -> None:
-    gain = smallest_gain(seeds, 0.8, 0.0, 0.0)
+    gain = spread(0.8, 0.0, 0.0).smallest_gain(seeds)
     apart = np.random.default_rng(seeds).normal(gain, 0.8, (20_000, seeds))
     found = stats.ttest_1samp(apart, 0.0, axis=1).pvalue < 0.05
     assert found.mean() == pytest.approx(0.8, abs=0.012)
@@ -36,7 +40,7 @@ def test_a_test_of_pairs_finds_the_gain_in_80_of_100_cases(seeds: int) -> None:
 @pytest.mark.parametrize("seeds", [3, 5, 10])
 def test_a_welch_test_finds_the_gain_in_80_of_100_cases(seeds: int) -> None:
     """No spread over items: the test of two samples, drawn 20,000 times."""
-    gain = smallest_gain(seeds, 0.8, 0.8, 0.0)
+    gain = spread(0.8, 0.8, 0.0).smallest_gain(seeds)
     draw = np.random.default_rng(seeds)
     ours, base = (draw.normal(mean, 0.8, (20_000, seeds)) for mean in (gain, 0.0))
     found = stats.ttest_ind(ours, base, axis=1).pvalue < 0.05
@@ -45,7 +49,7 @@ def test_a_welch_test_finds_the_gain_in_80_of_100_cases(seeds: int) -> None:
 
 def test_with_known_spreads_one_seed_is_a_normal_test() -> None:
     draw = np.random.default_rng(0)
-    gain = smallest_gain(1, 0.5, 0.4, 0.3)
+    gain = spread(0.5, 0.4, 0.3).smallest_gain(1)
     error = math.sqrt(0.5**2 + 0.4**2 + 0.3**2)
     found = np.abs(draw.normal(gain, error, 200_000)) > 1.959964 * error
     assert found.mean() == pytest.approx(0.8, abs=0.004)
@@ -64,22 +68,24 @@ def test_with_known_spreads_one_seed_is_a_normal_test() -> None:
 def test_sizes_are_those_of_an_independent_computation(
     sd: float, base: float, items: float, sizes: tuple[float, ...]
 ) -> None:
-    found = [smallest_gain(seeds, sd, base, items) for seeds in (1, 3, 5, 10)]
+    found = [spread(sd, base, items).smallest_gain(seeds) for seeds in (1, 3, 5, 10)]
     assert found == pytest.approx(sizes, abs=0.06)
 
 
 def test_seeds_for_a_gain_are_the_fewest_that_find_it() -> None:
-    assert seeds_for_gain(1.64, 1.1, 1.1, 0.31) == 11
-    assert seeds_for_gain(2.24, 1.1, 1.1, 0.31) == 6
-    assert seeds_for_gain(2.60, 1.19, 0.42, 0.36) == 4
-    assert seeds_for_gain(1.64, 0.46, 0.42, 0.12) == 3
-    assert abs(seeds_for_gain(2.24, 3.21, 0.42, 0.67) - 55) <= 1  # type: ignore[operator]
-    found = seeds_for_gain(1.0, 0.8, 0.5, 0.2)
+    assert spread(1.1, 1.1, 0.31).seeds_for(1.64) == 11
+    assert spread(1.1, 1.1, 0.31).seeds_for(2.24) == 6
+    assert spread(1.19, 0.42, 0.36).seeds_for(2.60) == 4
+    assert spread(0.46, 0.42, 0.12).seeds_for(1.64) == 3
+    assert abs(spread(3.21, 0.42, 0.67).seeds_for(2.24) - 55) <= 1  # type: ignore[operator]
+    one = spread(0.8, 0.5, 0.2)
+    found = one.seeds_for(1.0)
     assert found is not None
-    assert smallest_gain(found, 0.8, 0.5, 0.2) <= 1.0 < smallest_gain(found - 1, 0.8, 0.5, 0.2)
-    assert seeds_for_gain(1.9, 0.5, 0.5, 0.7) is None, "items alone take 1.96 points"
-    assert smallest_gain(MOST_SEEDS, 0.5, 0.5, 0.7) > 1.9
-    assert seeds_for_gain(0.0, 0.5, 0.5, 0.1) is None and seeds_for_gain(-1, 0.5, 0.5, 0.1) is None
+    assert one.smallest_gain(found) <= 1.0 < one.smallest_gain(found - 1)
+    wide = spread(0.5, 0.5, 0.7)
+    assert wide.seeds_for(1.9) is None, "items alone take 1.96 points"
+    assert wide.smallest_gain(MOST_SEEDS) > 1.9
+    assert one.seeds_for(0.0) is None and one.seeds_for(-1) is None
 
 
 def test_the_spread_of_reports() -> None:

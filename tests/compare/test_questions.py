@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from compared_runs import row_named, runs_in
+from compared_runs import only, row_named, runs_in
 from predicted_runs import family, sts_run
 
 from bench.compare.senders import with_sender
@@ -34,11 +34,6 @@ def write_question(runs: Sequence[Run], method: str, keys: str) -> None:
         if run.record.method == method:
             text = f'[question]\n{keys}\n\n[[run]]\nmethods = ["{method}"]\n'
             (run.folder / "plan.toml").write_text(text, encoding="utf-8")
-
-
-def only(tables: tuple[Table, ...]) -> Table:
-    (table,) = tables
-    return table
 
 
 def standing(table: Table) -> dict[str, str]:

@@ -6,15 +6,14 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 import pytest
-from compared_runs import row_named
+from compared_runs import only, row_named, shown
 from msgspec import structs
 from predicted_runs import sts_run
 from scipy import stats
 
 from bench.compare.statistics.table import FOR_SCALE, NOT_TRAINED, Row, Table
 from bench.compare.tables import make_tables
-from bench.compare.words.finding import table_finding, verdict_of
-from bench.compare.words.names import row_name
+from bench.compare.words.finding import table_finding
 from bench.compare.words.notes import table_notes
 from bench.records import Run
 
@@ -40,15 +39,6 @@ def runs(tmp_path: Path) -> list[Run]:
     """Three trained methods; PromCSE is where CT's start is."""
     methods = {"simcse": 0.5, "promcse": 1.0, "ct": 0.5}
     return [run for method, noise in methods.items() for run in trained(tmp_path, method, noise)]
-
-
-def only(tables: tuple[Table, ...]) -> Table:
-    (table,) = tables
-    return table
-
-
-def shown(table: Table) -> dict[str, str | None]:
-    return {row_name(row, table): row.stands or verdict_of(row) for row in table.rows}
 
 
 def test_a_row_at_its_start_is_not_trained(runs: list[Run], tmp_path: Path) -> None:

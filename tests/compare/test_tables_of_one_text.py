@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from compared_runs import shown
 from msgspec import structs
 from predicted_runs import sts_run
 
-from bench.compare.statistics.table import FOR_SCALE, Table
+from bench.compare.statistics.table import FOR_SCALE
 from bench.compare.tables import make_tables
-from bench.compare.words.finding import verdict_of
-from bench.compare.words.names import row_name, table_name
+from bench.compare.words.names import table_name
 from bench.records import Run
 
 WIKI, NEWS = "wiki.txt.xz", "news.txt"
@@ -49,10 +49,6 @@ def runs(tmp_path: Path) -> list[Run]:
     return made
 
 
-def shown(table: Table) -> dict[str, str | None]:
-    return {row_name(row, table): row.stands or verdict_of(row) for row in table.rows}
-
-
 def test_each_text_has_a_table_with_a_baseline_of_its_own(runs: list[Run]) -> None:
     wiki, news = make_tables(runs)
     assert shown(wiki) == {
@@ -81,10 +77,3 @@ def test_a_table_of_one_text_has_the_numbers_that_it_has_alone(runs: list[Run]) 
 def test_a_text_without_the_usual_baseline_has_no_differences(runs: list[Run]) -> None:
     _, news = make_tables([*runs[:9], *runs[12:15]])
     assert news.baseline is None and shown(news) == {"PromCSE": None}
-
-
-def test_in_one_table_if_the_user_says_so(runs: list[Run]) -> None:
-    (table,) = make_tables(runs, together=True, baseline="ct")
-    assert len(table.rows) == 7
-    notes = {row.name: row.notes for row in table.rows if row.notes}
-    assert "trained on other sentences" in notes["flow"]

@@ -21,11 +21,16 @@ OURS = "method\tvariant\tours\tour_variant\tset\twhy_not\tdoubt\nmine\t\t\t\t\tn
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the package and one paper more."""
+    """Return a folder with the package, of which the papers are a copy with one more."""
     folder = tmp_path_factory.mktemp("copy")
-    for name in ("bench", "methods"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    paper = folder / "bench" / "papers" / "mine"
+    package = folder / "bench"
+    package.mkdir()
+    for part in (ROOT / "bench").iterdir():
+        if part.name != "papers":
+            (package / part.name).symlink_to(part)
+    shutil.copytree(ROOT / "bench" / "papers", package / "papers")
+    (folder / "methods").symlink_to(ROOT / "methods")
+    paper = package / "papers" / "mine"
     paper.mkdir()
     results, plan = re.findall(r"^```(?:toml)?\n(table\t.*?|# mine.*?)^```$", PAGE, re.M | re.S)
     files = {"paper.toml": 'citation = "Mine, 2026"\nyear = 2026\n', "contents.tsv": CONTENTS}

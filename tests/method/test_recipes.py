@@ -138,10 +138,6 @@ def recipe_file(tmp_path: Path) -> Path:
 
 
 SHARING = """
-[printed]
-method = "theirs"
-variants = { own = "their own" }
-
 [[common]]
 corpus = "wiki1m"
 note = "of all"
@@ -198,7 +194,6 @@ def test_recipes_share_the_values_of_common_tables(tmp_path: Path, recipe_file: 
     ]
     assert all(e.facts == {"seed": Value(42, "for all")} and e.expect is None for e in file.recipes)
     assert file.disagreements == (RecipeDisagreement("t", "p", "c", "u"),)
-    assert file.printed == {"method": "theirs", "variants": {"own": "their own"}}
 
 
 def test_a_recipe_file_may_declare_a_variant(tmp_path, monkeypatch):

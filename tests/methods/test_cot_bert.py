@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from formula import NUMBERED, Formula
+from formula import NUMBERED, Formula, tokens, vocabulary
 from harness import AWKWARD, batch_of, leaves, same
 from models import built, sentences
-from test_templates import tokens, vocabulary
 from torch import Tensor
 
 from bench import methods

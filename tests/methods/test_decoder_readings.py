@@ -14,7 +14,7 @@ import torch
 from every_family import EVERY
 from harness import batch_of, info_nce
 from models import built, sentences
-from test_prompteol import EOL, cleaned, states_of
+from tiny_decoders import EOL, cleaned, states_of
 
 from bench.base.errors import BenchError
 from bench.export.st_folder import st_vectors, write_st

@@ -12,6 +12,8 @@ import pytest
 import torch
 from models import built, sentences
 from st_folders import bert_folder, edit_json, spread, word_tokenizer
+from tiny_decoders import PROMPTEOL, decoder
+from tiny_decoders import SIZES as DECODER
 
 from bench.backbones import load, resolve
 from bench.base.errors import BenchError
@@ -124,3 +126,16 @@ def test_more_tokens_than_a_model_without_positions_was_trained_with(tmp_path: P
     method = built(Pretrained, str(folder), tmp_path, pooling="mean", max_length=2000)
     expected = one_by_one(folder, texts, 2000)
     np.testing.assert_allclose(method.encode(texts), expected, rtol=0, atol=5e-5)
+
+
+def test_a_sentence_that_is_too_long_loses_its_own_end_and_not_the_templates(
+    tmp_path: Path,
+) -> None:
+    folder = decoder(tmp_path / "llama", "llama")
+    method = built(Pretrained, folder, tmp_path, pooling="last", prompt=PROMPTEOL)
+    long = "a man plays the guitar " * 40
+    (text,) = method._filled([long])
+    most = DECODER["max_position_embeddings"]
+    assert most - 3 <= len(method.backbone.tokenizer(text)["input_ids"]) <= most
+    assert text.startswith('This sentence : "a man plays') and text.endswith('in one word:"')
+    assert np.isfinite(method.encode([long])).all()

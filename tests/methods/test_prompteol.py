@@ -14,6 +14,7 @@ import torch
 from every_family import EVERY
 from harness import batch_of, info_nce
 from models import built, sentences
+from tiny_decoders import EOL, cleaned, states_of
 
 from bench.base.errors import BenchError
 from bench.export.st_folder import st_vectors, write_st
@@ -22,7 +23,6 @@ from bench.methods.decoder_prompts import clean_text
 from bench.methods.layer_hooks import encoder_layers
 from bench.methods.prompteol import KNOWLEDGE, PromptEOL
 
-EOL = 'This sentence : "{x}" means in one word:"'
 COT = 'After thinking step by step , this sentence : "{x}" means in one word:"'
 TEXTS = ['He said "no"', "a man plays.", "Is it ?", "", "naïve , 42 %", *sentences(3, seed=8)]
 LONG = "a man plays the guitar " * 100
@@ -34,26 +34,6 @@ LONG = "a man plays the guitar " * 100
 )
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     return EVERY[request.param](tmp_path_factory.mktemp("prompted") / request.param)
-
-
-def cleaned(text: str) -> str:
-    """Write the authors' three steps again."""
-    if len(text) > 0 and text[-1] not in [".", "?", '"', "'"]:
-        text = text + "."
-    text = text.replace('"', "'")
-    if len(text) > 0 and text[-1] == "?":
-        text = text[:-1] + "."
-    return text
-
-
-def states_of(folder: str, prompt: str) -> Any:
-    """Return all hidden states of one prompt, (layers + 1, T, H)."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float64).eval()
-    ids = torch.tensor([AutoTokenizer.from_pretrained(folder)(prompt)["input_ids"]])
-    with torch.no_grad():
-        return torch.stack(model(input_ids=ids, output_hidden_states=True).hidden_states)[:, 0]
 
 
 def by_loop(folder: str, texts: list[str], template: str, layer: int) -> np.ndarray:

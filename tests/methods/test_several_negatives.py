@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from harness import cosines, surprise
+from harness import cosines, head_outputs, surprise
 from harness import info_nce as by_hand
 from models import built, sentences
-from test_simcse import head_outputs
 
 from bench.method import Batch
 from bench.method.plugins import discover

@@ -10,7 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from harness import LAYERS, TEXTS, batch_of, cosines, focal, hinge, info_nce, surprise, training
+from harness import (
+    LAYERS,
+    TEXTS,
+    batch_of,
+    cosines,
+    focal,
+    head_outputs,
+    hinge,
+    info_nce,
+    surprise,
+    training,
+)
 from models import built
 from transformers import AutoModelForMaskedLM
 
@@ -22,12 +33,6 @@ from bench.methods.simcse import SimCSE
 
 def simcse(folder: str, run: Path, setting: str = "unsupervised", **values: Any) -> SimCSE:
     return built(SimCSE, folder, run, setting=setting, **values)
-
-
-def head_outputs(method: Any, columns: Any) -> list[np.ndarray]:
-    with torch.no_grad():
-        states = [method.encoder(**view).last_hidden_state[:, 0] for view in columns]
-        return [method.head(one).double().numpy() for one in states]
 
 
 @pytest.mark.parametrize("cls", [SimCSE, FocalInfoNCE])

@@ -13,7 +13,6 @@ import torch
 from harness import TEXTS, batch_of, info_nce
 from models import built
 
-from bench.method.recipes import merge_recipe
 from bench.methods import masking, prefix
 from bench.methods.dcpcse import DCPCSE
 from bench.methods.promcse import PromCSE
@@ -128,13 +127,3 @@ def test_each_vector_has_its_own_place_and_mask_and_full_stop_are_not_trained(ba
         words = method.encoder.get_input_embeddings()(features["input_ids"][i, rest])
         assert torch.equal(row[rest], words)
         assert features["mask_position"][i] == 1 + length + count  # directly behind the last vector
-
-
-def test_a_recipe_of_dcpcse_has_its_kind_of_prompt_only_if_it_is_set(tiny, tmp_path):
-    """So runs from before the option keep their ids."""
-    assert "prompt" not in merge_recipe(DCPCSE, None, "", {}, trained=True)
-    recipe = merge_recipe(DCPCSE, None, "", {"prompt": "hidden"}, trained=True)
-    assert recipe.prompt == "hidden" and recipe.values_with_source()["prompt"].source == "--set"
-    default = soft_prompt_method(DCPCSE, tiny, tmp_path)
-    deep = soft_prompt_method(DCPCSE, tiny, tmp_path, prompt="deep")
-    assert np.array_equal(default.encode(TEXTS[0]), deep.encode(TEXTS[0]))

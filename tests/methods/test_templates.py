@@ -4,45 +4,25 @@ template.
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from formula import tokens, vocabulary
 from harness import AWKWARD
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.backbones import load, resolve
-from bench.method import Backbone, Features
+from bench.method import Backbone
 from bench.methods.conpvp import MANUAL, NEGATIVE, POSITIVE, anchor
 from bench.methods.templates import Template, blank_before, wrap_sentences
 
 BLANKS = "This sentence : ' {s} ' means{m}."
 PLAIN = 'This sentence of "{s}" means{m}.'
 REAL = ("bert-base-uncased", "roberta-base")
-
-
-@cache
-def vocabulary(name: str, shared: Path) -> Backbone:
-    """Make a real tokenizer, with a model of its positions and weights that take no memory."""
-    from transformers import AutoConfig, AutoModel, AutoTokenizer
-
-    folder = shared / "models" / f"{name}-tokenizer"
-    config = AutoConfig.from_pretrained(folder)
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    with torch.device("meta"):
-        encoder = AutoModel.from_config(config)
-    return Backbone(
-        name=name,
-        revision="0",
-        family=config.model_type,
-        encoder=encoder,
-        tokenizer=tokenizer,
-        path=folder,
-    )
 
 
 @pytest.fixture(scope="module", params=REAL)
@@ -57,10 +37,6 @@ def model(request: pytest.FixtureRequest) -> Backbone:
     loaded = load(resolve(request.getfixturevalue(name)), dropout=0.0)
     loaded.encoder.double()
     return loaded
-
-
-def tokens(backbone: Backbone, features: Features) -> list[str]:
-    return backbone.tokenizer.convert_ids_to_tokens(features["input_ids"][0].tolist())
 
 
 def test_the_lists_of_templates_are_those_of_the_code_and_of_the_paper(reference_b):

@@ -10,7 +10,6 @@ import pytest
 
 from bench.method.plugins import discover
 from bench.method.recipe_defaults import TRAINING
-from bench.method.recipe_files import read_recipes
 from bench.method.recipes import variants_of
 from bench.papers import RunTerms, find_printed, meaning, rows
 
@@ -25,18 +24,6 @@ def test_every_printed_row_means_a_method_that_is_here_or_says_why_not() -> None
             cls = REGISTRY[means.method].cls
             assert not means.variant or means.variant in variants_of(cls), row.first
             assert {*means.set, *means.holds} <= {*cls.defaults, *TRAINING}, row.first
-
-
-def test_names_agree_with_those_in_the_recipe_files() -> None:
-    """``[printed]`` of a recipe file and ours.tsv say the same, from both ends."""
-    for name in REGISTRY:
-        file = read_recipes(REGISTRY[name].folder, name)
-        reference = file.printed.get("method", name)
-        for variant, called in file.printed.get("variants", {}).items():
-            wanted = (name, variant)
-            assert (meaning(reference, called).method, meaning(reference, called).variant) == wanted
-        if "method" in file.printed and reference:
-            assert meaning(reference, "").method == name
 
 
 @pytest.mark.parametrize(

@@ -380,7 +380,6 @@ TORCH_ONLY = (
     "bench.method.whole_texts",
     "bench.training",
     "bench.run.conformance",
-    "bench.export.both_ways",  # a module of exports, which is copied into them
     "bench.methods",
 )
 

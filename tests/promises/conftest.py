@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shlex
 import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -11,10 +14,15 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
+from in_a_row import End, in_a_row
 from made import tiny_encoder, write_corpus, write_pairs, write_triplets
 from started import bench
+from suggest_cases import CASES
+from wrong_files import write_wrong_files
 
 HERE = Path(__file__).parent
+RUNS = (("A", "simcse"), ("B", "promcse"), ("C", "cls"))
+"""Names of runs in commands of suggest_cases.py, and their methods."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -85,6 +93,19 @@ def made_once(shared_folder: Path) -> Callable[[str, Callable[[Path], None]], Pa
 
 
 @pytest.fixture(scope="session")
+def found_once(made_once: Any) -> Callable[[str, Callable[[Path], Any]], Any]:
+    """Return a function that finds a JSON value by work in a folder, unless a worker has found it."""
+
+    def find(name: str, work: Callable[[Path], Any]) -> Any:
+        def write(folder: Path) -> None:
+            (folder / "found.json").write_text(json.dumps(work(folder)), encoding="utf-8")
+
+        return json.loads((made_once(name, write) / "found.json").read_text(encoding="utf-8"))
+
+    return find
+
+
+@pytest.fixture(scope="session")
 def inputs(made_once: Any) -> Path:
     """Return a folder with corpus.txt, triplets.csv, pairs.tsv and the encoder ``tiny``."""
 
@@ -116,6 +137,38 @@ def ten_runs(made_once: Any, inputs: Path) -> Path:
         bench(*words, cwd=folder)
 
     return made_once("ten-runs", write)
+
+
+@pytest.fixture(scope="session")
+def wrong(made_once: Any, inputs: Path, ten_runs: Path) -> Path:
+    """Return a folder of inputs, runs in ``kept``, and files that hold what nobody expects."""
+
+    def write(folder: Path) -> None:
+        shutil.copytree(inputs, folder, dirs_exist_ok=True)
+        shutil.copytree(ten_runs, folder / "kept")
+        write_wrong_files(folder)
+
+    return made_once("wrong", write)
+
+
+@pytest.fixture(scope="session")
+def mistakes(found_once: Any, wrong: Path) -> list[End]:
+    """Return how each mistake ended: those of suggest_cases.py, then MISTAKES."""
+    from test_mistakes_of_commands import MISTAKES
+
+    def make(folder: Path) -> list[Any]:
+        place = shutil.copytree(wrong, folder / "place")
+        names = {
+            letter: sorted((place / "kept").glob(f"{method}-*"))[0].name for letter, method in RUNS
+        }
+        commands = []
+        for case in [*CASES, *MISTAKES]:
+            named = re.sub(r"\$([ABC])\b", lambda letter: names[letter[1]], case)
+            commands.append(shlex.split(named))
+        return [vars(end) for end in in_a_row(commands, place)]
+
+    ends = found_once("mistakes", make)
+    return [End(**end | {"words": tuple(end["words"])}) for end in ends]
 
 
 @pytest.fixture

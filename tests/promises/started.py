@@ -1,7 +1,7 @@
 """``bench`` and Python as processes, and what they leave: all that tests of promises may use.
 
 Nothing of bench is imported here, so that these tests outlive what they check. Most processes begin
-with the libraries loaded (prepared.py); ``alone`` ones begin as a user's do.
+with all imported (prepared.py); ``alone`` ones begin as a user's do.
 """
 
 from __future__ import annotations

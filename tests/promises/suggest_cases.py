@@ -148,7 +148,7 @@ NEEDS = {
         ("bench/base/devices.py", "update the driver, or {}, or --device cpu"),
     ),
     "a launcher of processes": (
-        ("bench/base/launched.py", "for one process: unset RANK WORLD_SIZE; for"),
+        ("bench/method/ranks.py", "for one process: unset RANK WORLD_SIZE; for"),
     ),
     "a pipe in the place of a file": (
         ("bench/base/reading.py", "remove it, or choose another folder: --runs DIR"),
@@ -222,7 +222,7 @@ NEEDS = {
     ),
     "a tokenizer or an encoder out of the ordinary": (
         ("methods/cse_sfp.py", "another --set template= and --set pivot="),
-        ("methods/filled.py", "take another backbone: bench doctor --backbone"),
+        ("methods/filled.py", "take another backbone: bench doctor NAME says"),
         ("methods/prefix.py", "--set prompt=deep, or a backbone of the BERT or"),
         ("methods/pretrained.py", "bench evaluate {} scores the run itself; or"),
     ),

@@ -40,8 +40,8 @@ class Template:
     file: str
     text: str
 
-    def fits(self, printed: str) -> bool:
-        """Say if the suggestion was printed."""
+    def is_in(self, printed: str) -> bool:
+        """Say if one of these lines has the suggestion."""
         pattern = ".*".join(map(re.escape, self.text.split(VALUE)))
         return re.search(" ".join(pattern.split()), printed) is not None
 

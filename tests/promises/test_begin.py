@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import configparser
 import json
-import os
 import re
 import shlex
-import signal
-import subprocess
 import sys
-import time
 import tomllib
 from collections.abc import Iterator
 from importlib.metadata import version as installed
 from pathlib import Path
 
 import pytest
-from started import BENCH, Done, bench, environment, python, record, run_folders
+from started import Done, bench, python, record, run_folders
 
 ROOT = Path(__file__).parents[2]
 UNTRAINED = {"first-last-avg", "last-avg", "embedding-last-avg", "cls"}
@@ -112,40 +108,6 @@ def test_a_process_that_connects_is_found(tmp_path: Path, no_network: dict[str, 
     script = "import socket; socket.create_connection(('192.0.2.1', 80))"
     assert "allows no connection" in python(script, cwd=tmp_path, code=1, env=no_network).err
     assert "192.0.2.1" in connections(tmp_path)
-
-
-@pytest.mark.nightly
-@pytest.mark.promise(1)
-def test_the_demo_has_its_first_score_without_a_network(
-    empty: Path, tmp_path: Path, no_network: dict[str, str]
-) -> None:
-    """The first of its runs alone, which takes a sixth of its time; then it is ended."""
-    words = [BENCH, "demo", "--steps", "2", "--seeds", "1", "--plain"]
-    with (tmp_path / "said").open("w") as said:
-        process = subprocess.Popen(
-            words,
-            cwd=empty,
-            env=environment(**no_network),
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    try:
-        until, finished = time.monotonic() + 300, list[Path]()
-        while not finished and process.poll() is None and time.monotonic() < until:
-            time.sleep(0.1)
-            folders = run_folders(empty / "bench-demo" / "runs")
-            finished = [run for run in folders if record(run)["status"] == "finished"]
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    assert finished, (tmp_path / "said").read_text()
-    made = record(finished[0])
-    assert made["method"] in UNTRAINED
-    # any pooling of a trained BERT ranks pairs of captions well above chance
-    assert 45 < made["scores"][0]["value"] < 70
-    assert not connections(tmp_path)
 
 
 @pytest.mark.promise(1)

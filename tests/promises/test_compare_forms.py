@@ -268,22 +268,6 @@ def test_with_paper_says_which_rows_have_no_printed_number(ten_runs: Path, tmp_p
     assert any("no published number" in line for line in done.out.splitlines())
 
 
-def newest_version() -> Path:
-    """Return leaderboards/vN with the highest N."""
-    found = [path for path in (ROOT / "leaderboards").glob("v*") if path.name[1:].isdigit()]
-    return max(found, key=lambda path: int(path.name[1:]))
-
-
-@pytest.mark.promise(21)
-@pytest.mark.nightly
-def test_the_newest_version_can_be_compared(tmp_path: Path) -> None:
-    words = ["compare", "--runs", newest_version() / "runs", "--suite", "sts", "--format", "json"]
-    tables = bench(*words, cwd=tmp_path, seconds=1200).json["tables"]
-    assert max(len(found["rows"]) for found in tables) >= 10
-    judged = [verdict(row) for found in tables for row in found["rows"]]
-    assert {"worse", "inconclusive"} <= set(judged)
-
-
 @pytest.mark.promise(21)
 @pytest.mark.nightly
 def test_many_records_are_compared_row_by_row(ten_runs: Path, tmp_path: Path) -> None:

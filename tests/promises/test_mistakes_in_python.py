@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from in_a_row import in_a_row
 from started import error_line, python
-from wrong_files import write_wrong_files
 
 CALLS = """
 import json, sys
@@ -101,21 +100,20 @@ BAD_CALLS = {
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory, inputs: Path, ten_runs: Path) -> Path:
-    """Return the folder in which all calls are made."""
-    folder = shutil.copytree(inputs, tmp_path_factory.mktemp("calls") / "place")
-    shutil.copytree(ten_runs, folder / "kept")
-    write_wrong_files(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def said(place: Path) -> dict[str, Any]:
+def said(found_once: Any, wrong: Path) -> dict[str, Any]:
     """Return what each call raised: the kind of error, its message, whether nothing changed."""
+
+    def call(folder: Path) -> list[Any]:
+        return called(list(BAD_CALLS), shutil.copytree(wrong, folder / "place"))
+
+    return dict(zip(BAD_CALLS, found_once("calls", call), strict=True))
+
+
+def called(calls: list[str], place: Path) -> list[Any]:
+    """Return what each of these calls raised in a folder."""
     listed = place.parent / "calls.json"
-    listed.write_text(json.dumps(list(BAD_CALLS)))
-    done = python(CALLS, listed, cwd=place)
-    return dict(zip(BAD_CALLS, json.loads(done.out.splitlines()[-1]), strict=True))
+    listed.write_text(json.dumps(calls))
+    return list(json.loads(python(CALLS, listed, cwd=place).out.splitlines()[-1]))
 
 
 @pytest.mark.promise(28)
@@ -172,7 +170,10 @@ def fault(text: str) -> str:
 
 @pytest.mark.promise(28)
 @pytest.mark.promise(29)
-def test_a_mistake_has_the_same_words_as_an_option_in_a_plan_and_in_python(place: Path) -> None:
+def test_a_mistake_has_the_same_words_as_an_option_in_a_plan_and_in_python(
+    wrong: Path, copied: Any
+) -> None:
+    place = copied(wrong)
     run = ["run", "simcse", "--backbone", "tiny", "--corpus", "corpus.txt", "--suite", "pairs.tsv"]
     commands = [[*run, *option.split()] for option in ALIKE]
     for number, (line, _) in enumerate(ALIKE.values()):
@@ -181,9 +182,7 @@ def test_a_mistake_has_the_same_words_as_an_option_in_a_plan_and_in_python(place
         commands.append(["run", "--plan", str(plan)])
     ends = in_a_row(commands, place)
     assert {end.code for end in ends} == {2}
-    listed = place.parent / "alike.json"
-    listed.write_text(json.dumps([f"train({argument})" for _, argument in ALIKE.values()]))
-    calls = json.loads(python(CALLS, listed, cwd=place).out.splitlines()[-1])
+    calls = called([f"train({argument})" for _, argument in ALIKE.values()], place)
     lines = [error_line(end) for end in ends]
     typed, planned = lines[: len(ALIKE)], lines[len(ALIKE) :]
     for option, plan_line, (_, message, _) in zip(typed, planned, calls, strict=True):

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from in_a_row import End, in_a_row
+from in_a_row import End
 from made import write_pairs
 from started import BENCH, bench, error_line, hashes, python, record, run_folders
-from wrong_files import write_wrong_files
 
 RUN = "run simcse --backbone tiny --corpus corpus.txt --suite pairs.tsv --set select_on=last"
 OWN = "run simcse --backbone tiny --corpus corpus.txt --suite"
@@ -175,19 +175,9 @@ MISTAKES = {
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory, inputs: Path, ten_runs: Path) -> Path:
-    """Return the folder in which all mistakes are made."""
-    folder = shutil.copytree(inputs, tmp_path_factory.mktemp("mistakes") / "place")
-    shutil.copytree(ten_runs, folder / "kept")
-    write_wrong_files(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def ends(place: Path) -> dict[str, End]:
+def ends(mistakes: list[End]) -> dict[str, End]:
     """Return how each mistake ended."""
-    made = in_a_row([command.split() for command in MISTAKES], place)
-    return dict(zip(MISTAKES, made, strict=True))
+    return dict(zip(MISTAKES, mistakes[-len(MISTAKES) :], strict=True))
 
 
 @pytest.mark.promise(29)
@@ -203,8 +193,8 @@ def test_a_mistake_is_one_line_that_says_what_and_where_and_writes_nothing(
 
 
 @pytest.mark.promise(29)
-def test_a_process_of_its_own_says_the_same(place: Path, ends: dict[str, End]) -> None:
-    command = f"{OWN} nan.tsv"
+def test_a_process_of_its_own_says_the_same(wrong: Path, copied: Any, ends: dict[str, End]) -> None:
+    command, place = f"{OWN} nan.tsv", copied(wrong)
     before = hashes(place)
     done = bench(*command.split(), cwd=place, code=2, alone=True)
     assert (done.out, done.err) == (ends[command].out, ends[command].err)

@@ -58,6 +58,9 @@ What ``simcse`` is exported with is the command; see the fixture.
 HIDDEN = """
 import sys
 
+for name in [name for name in sys.modules if name.partition(".")[0] == "bench"]:
+    del sys.modules[name]
+
 class NotHere:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] == "bench":

@@ -8,7 +8,7 @@ import re
 import shutil
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,6 @@ from in_a_row import in_a_row
 from started import bench, error_line, record, run_folders
 
 ROOT = Path(__file__).parents[2]
-RECIPES = ROOT / "tests" / "support" / "data" / "printed_recipes.json"
-BACKBONES = ("bert-base-uncased", "roberta-large")
-BARE = "simcse promcse dcpcse conpvp focal-infonce promcse+eh simcse+eh dcpcse+mlm dcpcse+shallow"
-SUPERVISED = "simcse promcse dcpcse"
-NIGHTLY = (pytest.mark.nightly,)
 UNRUN = ("align", "mural")
 """Rows that nobody can run: their training data is not public."""
 
@@ -147,57 +142,6 @@ def test_a_table_is_run_and_set_beside_its_print(shared: Path, tmp_path: Path) -
     }
     assert {cell["verdict"] for cell in cells} == {"not tested"}
     assert all("bert-base-uncased" in cell["reason"] for cell in cells)
-
-
-def planned(cwd: Path, methods: str, *more: str) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Return the plans of methods on two backbones, by name and backbone."""
-    words = ["run", *methods.split(), "--backbone", ",".join(BACKBONES), *more]
-    lines = bench(*words, "--dry-run", "--json", cwd=cwd).out.splitlines()
-    return {
-        ("+".join(filter(None, (one["method"], one["variant"]))), one["backbone"]): one
-        for one in map(json.loads, lines)
-    }
-
-
-@pytest.fixture(scope="module")
-def plans(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Return the plans of commands that name no setting."""
-    return planned(tmp_path_factory.mktemp("plans"), BARE)
-
-
-@pytest.fixture(scope="module")
-def supervised(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Return the plans of commands with ``--setting supervised``."""
-    return planned(tmp_path_factory.mktemp("plans"), SUPERVISED, "--setting", "supervised")
-
-
-def printed_rows() -> Iterator[Any]:
-    """Yield the rows of the papers' tables of hyperparameters that the plans above have."""
-    for table in json.loads(RECIPES.read_text(encoding="utf-8"))["tables"]:
-        for backbone, *values, _ in table["rows"]:
-            which = "main" if table["main"] else table["setting"]
-            planned = BARE if table["main"] else SUPERVISED if which == "supervised" else ""
-            if backbone in BACKBONES and table["method"] in planned.split():
-                cells = table["all"] | dict(zip(table["columns"], values, strict=True))
-                name = f"{table['where']}: {table['method']} {table['setting']} {backbone}"
-                key, marks = (table["method"], backbone), () if table["main"] else NIGHTLY
-                given = ("plans" if table["main"] else "supervised", key, table["setting"], cells)
-                yield pytest.param(*given, id=name, marks=marks)
-
-
-@pytest.mark.promise(4, 25)
-@pytest.mark.parametrize(("given", "key", "setting", "cells"), list(printed_rows()))
-def test_a_plan_has_the_values_of_the_papers_table(
-    given: str,
-    key: tuple[str, ...],
-    setting: str,
-    cells: dict[str, Any],
-    request: pytest.FixtureRequest,
-) -> None:
-    plan = request.getfixturevalue(given)[key]
-    assert plan["setting"] == setting
-    assert {name: plan["recipe"][name]["value"] for name in cells} == cells
-    assert all(plan["recipe"][name]["source"] for name in cells)
 
 
 @pytest.mark.promise(19, 25)

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import csv
 import html
-import io
 import json
-import pickle
 import re
 import shlex
 import shutil
-import zipfile
-from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import browser
-import numpy as np
 import pytest
 from browser import chromium  # noqa: F401 - a fixture
 from shown import compared, elsewhere, loaded, name_of, page, rows_of, verdict
@@ -247,22 +242,12 @@ def contrast(ink: str, ground: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-class _Touch:
-    """A pickle that makes a file when somebody loads it."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (Path.touch, (self.path,))
-
-
 @pytest.fixture(scope="module")
 def handed_in(made_once: Any, inputs: Path) -> Path:
     """Return a folder with ``runs`` that a stranger made and ``submissions`` of them."""
 
     def write(folder: Path) -> None:
-        words = ["run", "simcse", "--seeds", "11-18", "--suite", inputs / "pairs.tsv"]
+        words = ["run", "simcse", "--seeds", "11-13", "--suite", inputs / "pairs.tsv"]
         words += ["--backbone", inputs / "tiny", "--corpus", inputs / "corpus.txt"]
         words += ["--budget", "12steps", "--set", "max_steps=12", "--set", "batch_size=16"]
         words += ["--set", "select_on=last", "--runs", "runs", "--plain"]
@@ -298,7 +283,7 @@ def test_a_submission_is_a_folder_for_a_pull_request(handed_in: Path) -> None:
 def test_a_strangers_rows_stand_in_a_table_of_their_own_with_the_name(with_theirs: Path) -> None:
     (theirs,) = tables(with_theirs)[1:]
     (row,) = theirs["rows"]
-    assert (row["method"], row["seeds"]) == ("simcse", list(range(11, 19)))
+    assert (row["method"], row["seeds"]) == ("simcse", [11, 12, 13])
     assert ADA in json.dumps(theirs)
     for name in ("index.html", "README.md"):
         assert ADA in (with_theirs / name).read_text(encoding="utf-8")
@@ -314,74 +299,5 @@ def test_a_strangers_runs_change_no_row_of_ours(with_theirs: Path, version: Path
         assert row["mean"] == same["mean"]
         assert (verdict(row), compared(row)) == (verdict(same), compared(same))
     assert ADA not in json.dumps(beside)
-
-
-def flipped(run: Path, marker: Path) -> None:
-    """Turn the predictions around."""
-    (file,) = (run / "predictions").rglob("*.npz")
-    with np.load(file, allow_pickle=False) as stored:
-        arrays = dict(stored)
-    arrays["prediction"] = arrays["prediction"][::-1]
-    np.savez_compressed(file, **arrays)
-
-
-def higher(run: Path, marker: Path) -> None:
-    """Record a better score than the predictions give."""
-    made = record(run)
-    made["scores"][0]["value"] += 3
-    (run / "run.json").write_text(json.dumps(made), encoding="utf-8")
-
-
-def pickled(run: Path, marker: Path) -> None:
-    """Put a pickle in the place of the predictions."""
-    (file,) = (run / "predictions").rglob("*.npz")
-    with np.load(file, allow_pickle=False) as stored:
-        arrays = {name: _npy(array) for name, array in dict(stored).items()}
-    head = _npy(np.array([None], dtype=object))
-    start = head[: head.index(b"\n") + 1]
-    arrays["prediction"] = start + pickle.dumps(_Touch(marker))
-    with zipfile.ZipFile(file, "w") as packed:
-        for name, data in arrays.items():
-            packed.writestr(f"{name}.npy", data)
-
-
-def _npy(array: np.ndarray) -> bytes:
-    stream = io.BytesIO()
-    np.lib.format.write_array(stream, array, allow_pickle=True)
-    return stream.getvalue()
-
-
-def with_code(run: Path, marker: Path) -> None:
-    """Bring a file of Python, which the record names as the method's."""
-    code = f"from pathlib import Path\nPath({str(marker)!r}).touch()\n"
-    for name in ("method.py", "conftest.py", "sitecustomize.py"):
-        (run / name).write_text(code, encoding="utf-8")
-
-
-def linked(run: Path, marker: Path) -> None:
-    """Link the record to a file outside."""
-    outside = marker.with_suffix(".json")
-    shutil.move(run / "run.json", outside)
-    (run / "run.json").symlink_to(outside)
-
-
-@pytest.mark.promise(24, 30)
-def test_a_tampered_submission_is_refused_and_nothing_of_it_is_executed(
-    handed_in: Path, ten_runs: Path, copied: Callable[[Path], Path], tmp_path: Path
-) -> None:
-    """Each by itself: a score, predictions, a pickle, code, a link; the honest runs stay."""
-    submissions = copied(handed_in / "submissions")
-    changes = (higher, flipped, pickled, with_code, linked)
-    runs = run_folders(submissions)
-    honest, forged = runs[len(changes) :], runs[: len(changes)]
-    for run, change in zip(forged, changes, strict=True):
-        change(run, tmp_path / f"marker-{change.__name__}")
-    words = ["publish", "--runs", ten_runs, "--submissions", submissions, "--out", "boards"]
-    done = bench(*words, "--preview", cwd=tmp_path, code=1)
-    said = "\n".join(line for line in done.err.splitlines() if "refused" in line)
-    assert [run.name for run in forged if run.name not in said] == []
-    assert [run.name for run in honest if run.name in said] == []
-    published = {run.name for run in run_folders(tmp_path / "boards" / "preview" / "runs")}
-    assert published.isdisjoint(run.name for run in forged)
-    assert published >= {run.name for run in honest}
-    assert [path.name for path in tmp_path.glob("marker-*") if path.suffix != ".json"] == []
+    for file in (*version.glob("figures/*"), *version.glob("tables/*")):
+        assert (with_theirs / file.relative_to(version)).read_bytes() == file.read_bytes(), file

@@ -101,6 +101,7 @@ said["published"] = str(published.folder)
 said["verified"] = bench.verify_runs(published.folder).agree
 print(json.dumps(said))
 """
+AS_A_FILE = "import runpy; runpy.run_path('session.py', run_name='__main__')"
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +112,8 @@ def session(made_once: Callable[..., Path], inputs: Path) -> Path:
         (folder / "shifted.py").write_text(FILE, encoding="utf-8")
         lines = ["sentence1\tsentence2\tscore", *(f"{a}\t{b}\t{score}" for a, b, score in PAIRS)]
         (folder / "pairs.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        done = python(SCRIPT, inputs, cwd=folder, env={"MPLBACKEND": "agg"}, seconds=1200)
+        (folder / "session.py").write_text(SCRIPT, encoding="utf-8")
+        done = python(AS_A_FILE, inputs, cwd=folder, env={"MPLBACKEND": "agg"}, seconds=1200)
         (folder / "said.json").write_text(done.out.splitlines()[-1], encoding="utf-8")
 
     return made_once("python", write)

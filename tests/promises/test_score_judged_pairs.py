@@ -56,18 +56,19 @@ def judged(made_once: Callable[[str, Callable[[Path], None]], Path]) -> Path:
                 (folder / f"{name}.toml").write_text(f'score = "{name}"\n', encoding="utf-8")
         texts = list(dict.fromkeys(text for a, b, _ in PAIRS for text in (a, b)))
         np.savez(folder / "words.npz", sentences=np.array(texts), vectors=words_in(texts))
+        words = ["evaluate", "vectors:words.npz", "--runs", "runs"]
         for name in (*SCORES, "unsaid"):
-            words = ["evaluate", "vectors:words.npz", "--suite", f"{name}.tsv"]
-            bench(*words, "--runs", f"of-{name}", cwd=folder)
-        words = ["run", "cls", "last-avg", "--suite", "f1.tsv", "--runs", "of-f1", "--plain"]
+            words += ["--suite", f"{name}.tsv"]
+        bench(*words, cwd=folder)
+        words = ["run", "cls", "last-avg", "--suite", "f1.tsv", "--runs", "runs", "--plain"]
         bench(*words, "--suite", "average-precision.tsv", cwd=folder)
 
     return made_once("judged-pairs", write)
 
 
 def score_of(folder: Path, name: str) -> dict[str, Any]:
-    (run,) = (run for run in run_folders(folder / f"of-{name}") if run.name.startswith("vectors"))
-    (score,) = record(run)["scores"]
+    (run,) = (run for run in run_folders(folder / "runs") if run.name.startswith("vectors"))
+    (score,) = (one for one in record(run)["scores"] if one["task"] == name)
     return dict(score)
 
 
@@ -91,20 +92,20 @@ def test_another_score_is_another_protocol(judged: Path) -> None:
 
 @pytest.mark.promise(34)
 def test_differences_have_intervals_over_pairs(judged: Path) -> None:
-    words = ["compare", "--runs", "of-f1", "--baseline", "cls", "--format", "json"]
+    words = ["compare", "--runs", "runs", "--baseline", "cls", "--format", "json"]
     rows = {}
     for table in bench(*words, cwd=judged).json["tables"]:
         rows |= {(table["metric"], row["method"]): row for row in table["rows"]}
     for metric in ("best-f1", "average-precision"):
         against = rows[metric, "last-avg"]["against"]
         assert against["ci_low"] < against["difference"] < against["ci_high"]
-    shown = bench("compare", "--runs", "of-f1", cwd=judged).out
+    shown = bench("compare", "--runs", "runs", "--all", cwd=judged).out
     assert "F1 threshold" in shown and "accuracy" in shown
 
 
 @pytest.mark.promise(34)
 def test_a_version_with_other_scores_is_verified(judged: Path, tmp_path: Path) -> None:
-    bench("publish", "--runs", judged / "of-f1", "--out", "boards", "--note", "", cwd=tmp_path)
+    bench("publish", "--runs", judged / "runs", "--out", "boards", "--note", "", cwd=tmp_path)
     checked = bench("verify", tmp_path / "boards" / "v1", cwd=tmp_path)
     assert "nothing differs" in checked.out
 

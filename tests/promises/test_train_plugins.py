@@ -290,37 +290,6 @@ def test_the_names_that_a_stranger_s_file_may_use_do_what_they_are_for(
     assert not list(tmp_path.glob("wrong/*/run.json"))
 
 
-IN_A_SCRIPT = f"""{DCL}
-
-if __name__ == "__main__":
-    import sys
-
-    import bench
-
-    results = bench.train(
-        [DCL, "simcse"], sys.argv[1], "corpus.txt", suites="pairs.tsv", batch_size=16,
-        learning_rate=3e-3, budget="4steps", select_on="last", seeds=1, progress=False,
-    )
-    table = results.frame()
-    scores = dict(zip(table["method"], table["value"], strict=True))
-    assert scores["dcl"] != scores["simcse"], scores
-    again = bench.train(
-        DCL, sys.argv[1], "corpus.txt", suites="pairs.tsv", batch_size=16, learning_rate=3e-3,
-        budget="4steps", select_on="last", seeds=1, progress=False,
-    )
-    print(results[0].run_id == again[0].run_id)
-"""
-CALL = "import subprocess, sys; sys.exit(subprocess.call([sys.executable, *sys.argv[1:]]))"
-
-
-@pytest.mark.promise(5, 28)
-def test_a_class_in_a_script_is_trained_beside_a_method(copied: Any, inputs: Path) -> None:
-    folder = copied(inputs)
-    (folder / "mine.py").write_text(IN_A_SCRIPT, encoding="utf-8")
-    assert python(CALL, "mine.py", "tiny", cwd=folder).out.strip() == "True"
-    assert len(run_folders(folder / "runs")) == 2
-
-
 @pytest.mark.nightly
 @pytest.mark.promise(5, 28)
 def test_a_class_in_a_notebook_is_trained_and_an_edit_of_its_cell_is_another_run(
@@ -422,9 +391,9 @@ def test_the_plan_file_of_a_run_makes_it_again_in_another_folder(
     (here / "dcl.py").write_text(DCL, encoding="utf-8")
     words = ["run", "dcl.py", "simcse", "--backbone", here / "tiny", "--seeds", "3"]
     words += ["--corpus", here / "corpus.txt", "--suite", here / "pairs.tsv", "--budget", "1steps"]
-    bench(*words, "--set", "batch_size=8,16", "--set", "select_on=last", cwd=here)
+    bench(*words, "--set", "batch_size=8", "--set", "select_on=last", cwd=here)
     runs = run_folders(here / "runs")
-    assert len(runs) == 4
+    assert len(runs) == 2
     there = tmp_path / "there"
     for name in ("dcl.py", "pairs.tsv", "tiny"):
         copy = shutil.copytree if (here / name).is_dir() else shutil.copy

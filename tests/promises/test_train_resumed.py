@@ -59,8 +59,12 @@ class Work:
 
 
 def work(folder: Path, inputs: Path, case: str = "simcse") -> Work:
+    """Return a command whose method stands in its folder."""
     names, more = PARENTS[case]
-    words: list[str | Path] = ["run", write_paused(folder / "paused_method.py", *names)]
+    plugin = folder / "paused_method.py"
+    if not plugin.exists():
+        write_paused(plugin, *names)
+    words: list[str | Path] = ["run", plugin]
     words += ["--backbone", inputs / "tiny", "--corpus", inputs / "corpus.txt"]
     words += ["--suite", inputs / "pairs.tsv", "--budget", f"{STEPS}steps", "--plain"]
     words += ["--set", "batch_size=16", "--precision", "fp32", "--device", "cpu"]
@@ -68,16 +72,10 @@ def work(folder: Path, inputs: Path, case: str = "simcse") -> Work:
     return Work(folder, [*words, *more])
 
 
-@pytest.fixture(scope="module")
-def simcse(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Work:
-    return work(tmp_path_factory.mktemp("resumed"), inputs)
-
-
-@pytest.fixture(scope="module")
-def by_two(simcse: Work) -> tuple[list[int], Path]:
-    """Start one command twice at once: the exit codes, and the folder of runs."""
-    words, env = simcse.on("by-two"), simcse.env("by-two.txt", pause=0.05)
-    two = [begun(*words, cwd=simcse.folder, env=env) for _ in range(2)]
+def by_two(one: Work) -> list[int]:
+    """Start one command twice at once, with runs in ``by-two``; return the exit codes."""
+    words, env = one.on("by-two"), one.env("by-two.txt", pause=0.05)
+    two = [begun(*words, cwd=one.folder, env=env) for _ in range(2)]
     try:
         for process in two:
             process.communicate(timeout=300)
@@ -85,22 +83,33 @@ def by_two(simcse: Work) -> tuple[list[int], Path]:
         for process in two:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-    return [process.returncode for process in two], simcse.folder / "by-two"
+    return [process.returncode for process in two]
 
 
 @pytest.fixture(scope="module")
-def undisturbed(by_two: tuple[list[int], Path]) -> Path:
+def simcse(made_once: Callable[[str, Callable[[Path], None]], Path], inputs: Path) -> Work:
+    """Return a command that two processes have begun at once."""
+
+    def write(folder: Path) -> None:
+        codes = by_two(work(folder, inputs))
+        (folder / "codes.json").write_text(json.dumps(codes), encoding="utf-8")
+
+    return work(made_once("resumed", write), inputs)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(simcse: Work) -> Path:
     """Return the folder of a run that nothing stopped."""
-    (run,) = run_folders(by_two[1])
+    (run,) = run_folders(simcse.folder / "by-two")
     assert record(run)["status"] == "finished"
     return run
 
 
 @pytest.mark.promise(10)
-def test_two_processes_never_do_the_same_run(simcse: Work, by_two: tuple[list[int], Path]) -> None:
-    codes, runs = by_two
+def test_two_processes_never_do_the_same_run(simcse: Work) -> None:
+    codes = json.loads((simcse.folder / "codes.json").read_text(encoding="utf-8"))
     assert codes == [0, 0]
-    assert len(run_folders(runs)) == 1
+    assert len(run_folders(simcse.folder / "by-two")) == 1
     processes = said(simcse.folder / "by-two.txt")
     assert len(processes) == STEPS, "each step is trained once"
     assert len(set(processes)) == 1

@@ -105,9 +105,13 @@ scored("consert", "rows.csv", pairs, "consert")
 
 
 @pytest.fixture(scope="module")
-def formats(tmp_path_factory: pytest.TempPathFactory, inputs: Path) -> dict[str, dict[str, Any]]:
+def formats(found_once: Any, inputs: Path) -> dict[str, dict[str, Any]]:
     """Return one training for each format of the same rows."""
-    folder, rows = tmp_path_factory.mktemp("formats"), quadruples()
+    return dict(found_once("formats", lambda folder: trained_in_every_format(folder, inputs)))
+
+
+def trained_in_every_format(folder: Path, inputs: Path) -> dict[str, dict[str, Any]]:
+    rows = quadruples()
     lists = [
         {"sent0": row["sent0"], "sent1": row["sent1"], "negatives": [row[key] for key in NEGATIVES]}
         for row in rows
@@ -234,9 +238,12 @@ COUNTED = {
 
 
 @pytest.fixture(scope="module")
-def read(tmp_path_factory: pytest.TempPathFactory, inputs: Path) -> dict[str, dict[str, Any]]:
+def read(found_once: Any, inputs: Path) -> dict[str, dict[str, Any]]:
     """Return what became of each file, and of each object of a program."""
-    folder = tmp_path_factory.mktemp("read")
+    return dict(found_once("read", lambda folder: trained_or_refused(folder, inputs)))
+
+
+def trained_or_refused(folder: Path, inputs: Path) -> dict[str, dict[str, Any]]:
     write(folder, {name: text for name, (text, _) in {**REFUSED, **COUNTED}.items()})
     for name, row in AFTER_FOUR.items():
         write(folder, {name: "\n".join([*TRIPLETS[:4], row, *TRIPLETS[4:]]) + "\n"})

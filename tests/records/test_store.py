@@ -151,16 +151,6 @@ def test_a_failing_write_keeps_the_previous_record(
     assert [path.name for path in store.folder(first.run_id).iterdir()] == ["run.json"]
 
 
-def test_leftovers_of_killed_processes_are_swept(store: RunsFolder) -> None:
-    folder = store.write(record()).parent
-    old, new = folder / ".run.json.aa.tmp", folder / ".run.json.bb.tmp"
-    for left in (old, new):
-        left.write_text("half")
-    os.utime(old, (1, 1))
-    store.write(record())
-    assert not old.exists() and new.exists(), "a young one may be another process's"
-
-
 HOLDER = """
 import sys, time
 from bench.records import RunsFolder

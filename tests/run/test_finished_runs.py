@@ -40,7 +40,7 @@ def evaluate(runs: Path, *names: str, fresh: bool = False) -> Result:
 
 
 def use(monkeypatch: pytest.MonkeyPatch, code: str = "0") -> None:
-    made = SuitePlugin(suite_of(ORDER), "three.py", "", code * 64)
+    made = SuitePlugin(suite_of(ORDER), "three.py", code * 64)
     monkeypatch.setattr(registry, "_from_files", {"three": made})
 
 

@@ -18,7 +18,7 @@ import pytest
 from finished_runs import at_work, logs, saved, states
 
 from bench.run import local
-from bench.run.target import Target, parse_target
+from bench.run.target import Target
 
 
 def test_the_cards_of_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,16 +28,6 @@ def test_the_cards_of_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.device_count", lambda: 3)
     assert local.cards_of("cuda") == ("0", "1", "2")
     assert local.cards_of("cuda:1") == ("",) == local.cards_of("cpu")
-    assert local.process_limit(parse_target("local"), ("0", "1", "2")) == 3
-
-
-def test_each_process_gets_the_card_with_the_fewest() -> None:
-    working: list[Any] = []
-    for _ in range(5):
-        working.append(SimpleNamespace(card=local.least_used(("0", "1"), working)))
-    assert [worker.card for worker in working] == ["0", "1", "0", "1", "0"]
-    del working[1]
-    assert local.least_used(("0", "1"), working) == "1"
 
 
 def test_first_seeds_of_all_rows_come_first() -> None:
@@ -56,7 +46,7 @@ class Batch:
         self.name = "b"
         self.lines = lines
         self.runs = tuple(lines)
-        self.target = Target(name="local", parallel=2, retries=retries)
+        self.target = Target(name="local", retries=retries)
 
     def command(self, run_id: str) -> list[str]:
         return ["sh", "-c", self.lines[run_id]]
@@ -64,7 +54,6 @@ class Batch:
 
 def test_workers_end_as_they_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A killed one is started again on a card; each knows its card."""
-    monkeypatch.setattr(local, "cards_of", lambda device: ("3",))
     monkeypatch.setattr(local, "LOOK_EVERY", 0.01)
     killed = f"echo x >> {tmp_path}/tries; [ $(wc -l < {tmp_path}/tries) = 2 ] || kill -9 $$"
     lines = {
@@ -75,7 +64,7 @@ def test_workers_end_as_they_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     }
     said: list[str] = []
     batch: Any = Batch(tmp_path, lines, retries=1)
-    ended = local.work_off(batch, "cuda", said.append, lambda: False)
+    ended = local.work_off(batch, ("3", "3"), said.append, lambda: False)
     assert ended == {
         "good": "finished",
         "bad": "failed",

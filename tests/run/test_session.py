@@ -43,6 +43,6 @@ def test_a_script_trains_as_the_command_line_does(
     assert plan.startswith("Plan: 2 runs of simcse") and called.splitlines() == lines
     assert len(started_runs(called)) == 2 and called.count("\n  done: ") == 2
     for result in results:
-        typed = RunsFolder("typed").find(result.run_id)
+        typed = RunsFolder("typed").read(result.run_id)
         assert typed.fingerprint == result.record.fingerprint
         assert typed.scores == result.record.scores

@@ -4,7 +4,6 @@ makes again.
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import shutil
@@ -19,7 +18,6 @@ from bench.method.plugins import Registry
 from bench.records.record import CORPUS_PARTS
 from bench.run.corpora import corpus_arguments, name_with_content, open_corpus
 from bench.run.plan import plan_configs
-from bench.run.plan_toml import config_of, table_of
 from bench.run.planned import PlannedRun
 
 NO_DATA = DataFolder(None)
@@ -175,9 +173,3 @@ def test_the_commands_of_the_page_are_planned(registry: Registry) -> None:
         "10079 sentences",
         "9 sentences",
     ]
-
-
-def test_a_plan_file_keeps_one_text_and_several() -> None:
-    for corpus in ("x.txt", ("x.txt", "t.csv:q")):
-        config = RunConfig(methods=("simcse",), corpus=corpus)
-        assert config_of(json.loads(json.dumps(table_of(config)))) == config

@@ -8,14 +8,10 @@ from typing import Any
 
 import pytest
 from commands import bench, error_line
-from factories import record
 
 from bench.base import devices
 from bench.method.config import RunConfig
-from bench.records import RunsFolder
-from bench.run.jobs import new_batch
 from bench.run.plan_toml import Plan
-from bench.run.target import Target
 
 
 def lines_of(*arguments: Any) -> list[str]:
@@ -95,30 +91,22 @@ def test_options_that_do_not_go_together(
     given += (
         ";--on cpus=2;--on here:cpus=2;--on torchrun:memory=1G;--on ray:cpus=1;--on slurm:gpus=0"
     )
-    given += (
-        ";--on commands --precision fp16;--on commands --only x;--on commands --dry-run;--on what"
-    )
+    given += ";--on commands --precision fp16;--on commands --only x;--on local:2 --fresh;--on commands --dry-run;--on what"
     runs = ("--runs", tmp_path / "runs")
     lines = [error_line(bench(*plan, *runs, *words.split())) for words in given.split(";")]
     assert lines == snapshot and not (tmp_path / "runs").exists()
 
 
-def test_runs_that_slurm_has_are_listed(tmp_path: Path, stand_ins: Path, snapshot: Any) -> None:
-    """A fake squeue: one run works, one waits, one has disappeared; then squeue is silent."""
-    store = RunsFolder(tmp_path / "runs")
-    store.write(working := record("simcse", 1, status="interrupted", scores=()))
-    ids = [working.run_id, "simcse-waits", "simcse-gone"]
-    batch = new_batch(store, ids, Target(name="slurm"))
-    batch.write(Plan((RunConfig(),)))
-    name = f"bench-{batch.name}.0"
-    lines = f"7_0|RUNNING|n1|None|{name}", f"7_1|PENDING||Resources|{name}", "8|PENDING|||other"
-    executable(stand_ins / "squeue", "printf '%s\\n' " + " ".join(f"'{line}'" for line in lines))
-    output = []
-    for arguments in ((), ("simcse-waits",), ("--status", "queued", "--json")):
-        done = bench("runs", *arguments, "--runs", store.path)
-        assert done.exit_code == 0, done.output
-        output.append(done.output)
+def test_runs_that_slurm_has_are_not_submitted_again(
+    plan: tuple[str, ...], tmp_path: Path, stand_ins: Path
+) -> None:
+    """A fake sbatch and squeue: one of two runs is queued; then squeue is silent."""
+    runs = tmp_path / "runs"
+    words = (*plan, "--seeds", "1-2", "--runs", runs, "--on", "slurm")
+    executable(stand_ins / "sbatch", "echo 7")
+    assert "submitted 2 runs to Slurm as job 7; 0 " in bench(*words).stderr
+    (batch,) = runs.glob(".jobs/slurm-*")
+    executable(stand_ins / "squeue", f"echo '7_1|bench-{batch.name}'; echo '8|other'")
+    assert "submitted 1 run to Slurm as job 7; 1 finished, queued or" in bench(*words).stderr
     executable(stand_ins / "squeue", "echo no controller >&2; exit 1")
-    output.append(bench("runs", "--runs", store.path).output)
-    text = "\n".join(output).replace(str(store.path), "RUNS").replace(batch.name, "BATCH")
-    assert text == snapshot
+    assert "squeue: no controller; what is queued" in error_line(bench(*words))

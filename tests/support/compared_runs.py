@@ -10,6 +10,8 @@ from rich.console import Console
 from bench.base.printing import draw_grids, drawn_text
 from bench.compare.forms.scores import score_grid
 from bench.compare.statistics.table import Row, Table
+from bench.compare.words.finding import verdict_of
+from bench.compare.words.names import row_name
 from bench.records import Run, RunRecord
 
 
@@ -19,6 +21,15 @@ def runs_in(runs: Path, records: list[RunRecord]) -> list[Run]:
 
 def unwritten_runs(*records: RunRecord) -> list[Run]:
     return runs_in(Path("nowhere"), list(records))
+
+
+def only(tables: tuple[Table, ...]) -> Table:
+    (table,) = tables
+    return table
+
+
+def shown(table: Table) -> dict[str, str | None]:
+    return {row_name(row, table): row.stands or verdict_of(row) for row in table.rows}
 
 
 def row_named(table: Table, name: str) -> Row:

@@ -1,16 +1,18 @@
 """The tiny BERT of the reference vectors: every weight follows from a formula, and a text is a list
-of ids.
+of ids. And the real vocabularies of two models without their weights.
 """
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from bench.method import Features
+from bench.method import Backbone, Features
 from bench.methods.templates import Template, at_mask
 
 
@@ -58,3 +60,27 @@ TEMPLATES = {
 NUMBERED = SimpleNamespace(
     max_tokens=24, first_position=0, tokenizer=SimpleNamespace(pad_token_id=0)
 )
+
+
+@cache
+def vocabulary(name: str, shared: Path) -> Backbone:
+    """Make a real tokenizer, with a model of its positions and weights that take no memory."""
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
+
+    folder = shared / "models" / f"{name}-tokenizer"
+    config = AutoConfig.from_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    with torch.device("meta"):
+        encoder = AutoModel.from_config(config)
+    return Backbone(
+        name=name,
+        revision="0",
+        family=config.model_type,
+        encoder=encoder,
+        tokenizer=tokenizer,
+        path=folder,
+    )
+
+
+def tokens(backbone: Backbone, features: Features) -> list[str]:
+    return backbone.tokenizer.convert_ids_to_tokens(features["input_ids"][0].tolist())

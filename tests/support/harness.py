@@ -157,6 +157,13 @@ def counts(cls: type[TorchMethod], model: str, variant: str = "", **values: str)
     return parts
 
 
+def head_outputs(method: Any, columns: Any) -> list[np.ndarray]:
+    """Return what a method's head makes of CLS, column by column."""
+    with torch.no_grad():
+        states = [method.encoder(**view).last_hidden_state[:, 0] for view in columns]
+        return [method.head(one).double().numpy() for one in states]
+
+
 def double(rows: Any) -> torch.Tensor:
     """Return a tensor in float64."""
     return torch.tensor(rows, dtype=torch.float64)

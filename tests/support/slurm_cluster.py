@@ -38,7 +38,7 @@ def free_port() -> int:
 class SlurmCluster:
     """A Slurm to start and stop; ``environment`` has the variables that its commands need."""
 
-    def __init__(self, nodes: int = 2, largest_array: int = 1001) -> None:
+    def __init__(self, nodes: int = 2) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="slurm-"))
         self.names = [f"n{i + 1}" for i in range(nodes)]
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -54,7 +54,7 @@ class SlurmCluster:
             Path(__file__)
             .with_name("slurm.conf")
             .read_text()
-            .format(folder=self.folder, host=host, port=ports[0], largest_array=largest_array)
+            .format(folder=self.folder, host=host, port=ports[0])
         )
         for node, port in zip(self.names, ports[1:], strict=True):
             text += f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port}"

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from models import TEXT, sentences
 
+EOL = 'This sentence : "{x}" means in one word:"'
 PROMPTEOL = 'This sentence : "[X]" means in one word:"'
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
 SIZES |= {"num_key_value_heads": 2, "intermediate_size": 64, "max_position_embeddings": 64}
@@ -56,3 +57,23 @@ def decoder(folder: Path, kind: str) -> str:
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)
+
+
+def cleaned(text: str) -> str:
+    """Write the authors' three steps again."""
+    if len(text) > 0 and text[-1] not in [".", "?", '"', "'"]:
+        text = text + "."
+    text = text.replace('"', "'")
+    if len(text) > 0 and text[-1] == "?":
+        text = text[:-1] + "."
+    return text
+
+
+def states_of(folder: str, prompt: str) -> Any:
+    """Return all hidden states of one prompt, (layers + 1, T, H)."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float64).eval()
+    ids = torch.tensor([AutoTokenizer.from_pretrained(folder)(prompt)["input_ids"]])
+    with torch.no_grad():
+        return torch.stack(model(input_ids=ids, output_hidden_states=True).hidden_states)[:, 0]

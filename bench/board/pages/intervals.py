@@ -112,31 +112,21 @@ def row_interval(row: Row) -> Interval | None:
     return against.difference, against.ci_low, against.ci_high
 
 
-def draw_intervals(
-    rows: Sequence[tuple[Interval | None, str]],
-) -> tuple[Scale | None, list[dict[str, Any]]]:
-    """Return the scale of rows and the drawing of each; none if no row has an interval.
-
-    ``rows``: interval and kind of each, as :func:`draw_interval` takes them.
-    """
-    scale = interval_scale([interval for interval, _ in rows if interval is not None])
-    if scale is None:
-        return None, []
-    drawn = []
-    for interval, kind in rows:
-        ends = (0.0, 0.0, 0.0) if kind == BASELINE else interval
-        drawn.append(draw_interval(ends, scale, kind))
-    return scale, drawn
-
-
 def drawn_rows(table: Table) -> tuple[Scale | None, list[dict[str, Any]]]:
     """Return the scale of a table and the drawing of each of its rows; none if nothing was
     compared."""
     if not table.comparisons or table.head is None:
         return None, []
-    rows = []
-    for row in table.rows:
+    intervals = [row_interval(row) for row in table.rows]
+    scale = interval_scale([interval for interval in intervals if interval is not None])
+    if scale is None:
+        return None, []
+    drawn = []
+    for row, interval in zip(table.rows, intervals, strict=True):
+        if row.is_baseline:
+            drawn.append(draw_interval((0.0, 0.0, 0.0), scale, BASELINE))
+            continue
         against = comparison_of(row)
-        kind = (against.verdict or "") if against is not None else ""
-        rows.append((row_interval(row), BASELINE if row.is_baseline else kind))
-    return draw_intervals(rows)
+        verdict = None if against is None else against.verdict
+        drawn.append(draw_interval(interval, scale, verdict or ""))
+    return scale, drawn

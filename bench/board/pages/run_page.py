@@ -21,7 +21,7 @@ from bench.compare.docstrings import spans
 from bench.compare.formatting import score
 from bench.compare.forms import run_report
 from bench.compare.forms.scores import spread_text
-from bench.compare.statistics.protocols import by_protocol
+from bench.compare.statistics.rows import by_protocol
 from bench.compare.statistics.table import INCONCLUSIVE, Cell, Row, Table
 from bench.compare.words.finding import verdict_of
 from bench.compare.words.names import baseline_name, suite_name, table_name

@@ -5,7 +5,6 @@ again.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,23 +21,19 @@ from bench.base.errors import (
 )
 from bench.base.hashes import values_sha256
 from bench.base.paths import hide_paths
-from bench.base.reading import CURVE_BYTES, RECORD_BYTES, read_plain_file
 from bench.base.text import plural
 from bench.board.publish.submissions import (
     check_submission,
+    read_published_files,
     refuse,
-    refuse_array_paths,
-    refuse_published_paths,
 )
 from bench.board.publish.suites import check_suite_names, keep_suites, leave_out_suites
-from bench.board.publish.versions import RUNS, read_version
-from bench.board.repeat import plan_text
+from bench.board.publish.versions import RUNS
 from bench.board.verify.scores import check_hash, check_score, check_stored_average
-from bench.compare.senders import submitter_of
-from bench.records.names import CURVE, PLAN, RECORD, predictions_name
+from bench.compare.senders import published_senders, submitter_of
+from bench.records.names import RECORD, predictions_name
 from bench.records.packed import Packed
-from bench.records.paths import refuse_paths
-from bench.records.record import AVERAGE, REDUCED, RunRecord, Score, read_record
+from bench.records.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.records.run import Run
 from bench.records.store import RunsFolder
 from bench.score.suites import reduce_predictions
@@ -66,8 +61,6 @@ class Gathered:
     refused: list[str] = field(default_factory=list)
     # ids of submitted runs
     submitted: set[str] = field(default_factory=set)
-    # run id -> who submitted it, in the last version; None: a run of the publisher
-    published: Mapping[str, str | None] = field(default_factory=dict)
     # suites whose scores and predictions are not published
     without: Collection[str] = ()
     # the records of all runs, unchanged from their folders
@@ -113,8 +106,7 @@ def gather(
     gathered = Gathered(without=tuple(dict.fromkeys(leave_out)))
     finished = _finished(RunsFolder(runs), gathered)
     if submissions is not None:
-        gathered.published = published
-        finished += _submitted(submissions, finished, gathered)
+        finished += _submitted(submissions, finished, published, gathered)
     gathered.add_suites_left_out()
     for i, run in enumerate(finished):
         report("scoring again and copying predictions", i, len(finished))
@@ -136,17 +128,19 @@ def gather(
 
 def _finished(store: RunsFolder, gathered: Gathered) -> list[Run]:
     """Return the finished runs of a folder that have scores; each other is noted and left out."""
-    senders = _senders_of(store)
+    senders: Mapping[str, str | None] = {}
+    if store.path.name == RUNS:
+        senders = published_senders(store.path.absolute().parent)
     runs: list[Run] = []
-    ids: set[str] = set()
     for run_id in store.ids():
         folder = store.folder(run_id)
         try:
-            record = _read_own(store, folder, ids)
+            if folder.is_symlink():
+                raise RecordDamaged("a link, not a folder: publish from the folder it leads to")
+            record = store.read(run_id)
         except (RecordDamaged, UnknownName) as error:  # or removed since it was listed
             gathered.left_out.append(left_out(folder, f"damaged: {error.message}"))
             continue
-        ids.add(folder.name.casefold())
         gathered.whole.append(record)
         shown = leave_out_suites(record, gathered.without)
         if record.status == "finished" and shown.scores:
@@ -164,61 +158,42 @@ def _finished(store: RunsFolder, gathered: Gathered) -> list[Run]:
     return runs
 
 
-def _senders_of(store: RunsFolder) -> Mapping[str, str | None]:
-    """Return run id -> who submitted it, for the runs of a published version; else {}."""
-    above = store.path.absolute().parent
-    is_version = store.path.name == RUNS and (above / "tables.json").is_file()
-    return read_version(above).senders if is_version else {}
-
-
-def _read_own(store: RunsFolder, folder: Path, ids: Collection[str]) -> RunRecord:
-    """Read the record of a run in its folder.
-
-    ``ids``: the ids so far, in small letters. Raises RecordDamaged for a link and for an id that
-    some disks do not tell from another.
-    """
-    if folder.is_symlink():
-        raise RecordDamaged("a link, not a folder: publish from the folder that it leads to")
-    if folder.name.casefold() in ids:
-        raise RecordDamaged("another run's id differs from it only in capital letters")
-    return store.read(folder.name)
-
-
-def _submitted(submissions: Path, finished: Sequence[Run], gathered: Gathered) -> list[Run]:
+def _submitted(
+    submissions: Path,
+    finished: Sequence[Run],
+    published: Mapping[str, str | None],
+    gathered: Gathered,
+) -> list[Run]:
     """Return the submitted runs that pass the checks; each other is noted and left out, and changes
     nothing else.
 
-    A run that is published already is skipped. A run is refused if another run has its id, its id
-    in other capital letters, or its fingerprint. It is also refused if the board has runs under its
-    sender's name: nobody could say whether they are of one person, and it would change their rows.
+    ``published``: run id -> who submitted it, in the last version. A run that is published already
+    is skipped. A run is refused if another run has its id or its fingerprint. It is also refused if
+    the board has runs under its sender's name: nobody could say whether they are of one person, and
+    it would change their rows.
     """
     if not submissions.is_dir():
         raise BenchError(f"the folder {submissions} does not exist", "--submissions DIR")
-    # the id in small letters, or the fingerprint -> record
+    # id or fingerprint -> record
     known: dict[str, RunRecord] = {}
     for run in finished:
-        known[run.record.run_id.casefold()] = run.record
+        known[run.record.run_id] = run.record
         known[run.record.fingerprint] = run.record
-    on_board = (*gathered.senders.values(), *gathered.published.values())
+    on_board = (*gathered.senders.values(), *published.values())
     taken = {name.casefold() for name in on_board if name}
-    checked = _checked(submissions, gathered)
-    ids = Counter(run.record.run_id.casefold() for run, _ in checked)
     runs: list[Run] = []
-    for run, name in checked:
+    for run, name in _checked(submissions, gathered):
         record = run.record
         shown = leave_out_suites(record, gathered.without)
-        keys = (record.run_id.casefold(), record.fingerprint)
-        same = [known[key] for key in keys if key in known]
-        sender = gathered.published.get(record.run_id)
+        same = known.get(record.run_id) or known.get(record.fingerprint)
+        sender = published.get(record.run_id)
         why = ""
         if not shown.scores:
             why = NOTHING_LEFT
-        elif same and same[0] == _published_part(record, same[0]):
-            continue
-        elif same:
-            why = f"{same[0].run_id} has the same id or fingerprint"
-        elif ids[record.run_id.casefold()] > 1:
-            why = "another submission's id differs from it only in capital letters"
+        elif same is not None and same == keep_suites(record, {s.suite for s in same.scores}):
+            continue  # suites of it may have been left out when it was published
+        elif same is not None:
+            why = f"{same.run_id} has the same id or fingerprint"
         elif sender is None and name.casefold() in taken:
             why = (
                 f"the leaderboard has runs by {name} already: choose another name, such as {name} 2"
@@ -246,12 +221,6 @@ def _checked(submissions: Path, gathered: Gathered) -> list[tuple[Run, str]]:
     return checked
 
 
-def _published_part(record: RunRecord, published: RunRecord) -> RunRecord:
-    """Return the record with the suites that a published one has: others may have been left out
-    when it was published."""
-    return keep_suites(record, {score.suite for score in published.scores})
-
-
 def left_out(folder: Path, why: str) -> str:
     """Return "simcse-builtin-s42-1a2b3c4d: failed: out of memory", on one line, without the
     publisher's folders."""
@@ -268,7 +237,7 @@ def _read_verified(run: Run, gathered: Gathered) -> dict[str, bytes]:
     Raises DataMissing if a score has no predictions; DataDamaged if they are not the recorded ones,
     if a score does not follow from them, or the record changed on disk in the meantime.
     """
-    refuse_published_paths(run)
+    published = read_published_files(run)
     folder = f"{RUNS}/{run.record.run_id}"
     stored: dict[str, Mapping[str, np.ndarray]] = {}
     for score in run.scores:
@@ -276,17 +245,12 @@ def _read_verified(run: Run, gathered: Gathered) -> dict[str, bytes]:
             refuse([check_stored_average(score, run.record)])
             continue
         arrays = run.predictions(score.key)
-        refuse_array_paths(score, arrays)
         refuse([check_hash(score, arrays), *check_score(score, arrays)])
         path = f"{folder}/{predictions_name(score.task, score.protocol, score.suite)}"
         stored[path] = _reduced(score, arrays)
-    there = read_record(run.folder / RECORD)
-    try:
-        on_disk = json.loads(read_plain_file(run.folder / RECORD, RECORD_BYTES))
-        is_read = RunRecord.from_json(on_disk) == there
-    except OSError:
-        is_read = False
-    if not is_read or leave_out_suites(there, gathered.without) != run.record:
+    on_disk = json.loads(published.pop(RECORD))
+    there = RunRecord.from_json(on_disk)
+    if leave_out_suites(there, gathered.without) != run.record:
         raise DataDamaged(f"{run.folder / RECORD}: it changed while the version was made")
     for path, values in stored.items():
         gathered.predictions.add(path, values)
@@ -294,17 +258,8 @@ def _read_verified(run: Run, gathered: Gathered) -> dict[str, bytes]:
     if there == run.record:
         # as it is on disk: without the fields that later versions added
         content = on_disk
-    files = {f"{folder}/{RECORD}": record_text(content).encode()}
-    try:
-        files[f"{folder}/{CURVE}"] = read_plain_file(run.folder / CURVE, CURVE_BYTES)
-    except FileNotFoundError:
-        pass  # a method without training has no curve
-    except OSError as error:
-        raise DataDamaged(f"{run.folder / CURVE}: {error.strerror or error}") from None
-    plan = plan_text(run)
-    if plan:
-        refuse_paths(plan, PLAN)
-        files[f"{folder}/{PLAN}"] = plan.encode()
+    files = {f"{folder}/{name}": data for name, data in published.items()}
+    files[f"{folder}/{RECORD}"] = record_text(content).encode()
     return files
 
 

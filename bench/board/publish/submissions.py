@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -70,7 +69,7 @@ def check_submission(folder: Path) -> RunRecord:
         check_submitted_files(folder)
         submitter_of(folder)
         run = Run(RunsFolder(folder.parent).read(folder.name), folder)
-        refuse_published_paths(run)
+        read_published_files(run)
         _check_sizes(run)
         refuse(verify_run(folder).findings, unchecked=("score", "average"))
     except BenchError:
@@ -132,24 +131,24 @@ def check_submitted_files(folder: Path) -> None:
             )
 
 
-def refuse_published_paths(run: Run) -> None:
-    """Raise DataDamaged for an absolute path in the files of a run that are published.
+def read_published_files(run: Run) -> dict[str, bytes]:
+    """Return name -> content of the files of a run that are published byte by byte: its record, its
+    plan, its curve.
 
-    They are its record, its plan and its curve, read byte by byte. So a path is also found in
-    places that a reader of the record would not see: in a field that has two values, or in a line
-    of the curve that is no entry.
+    Raises DataDamaged for an absolute path in them. They are read as they are, so that a path is
+    also found in places that a reader of the record would not see.
     """
-    refuse_paths(run.record.to_json(), RECORD)
-    record = _read_published(run, RECORD, RECORD_BYTES)
-    if record is not None:
-        refuse_paths(_parse_published(record, RECORD), RECORD)
-    plan = _read_published(run, PLAN, PLAN_BYTES)
-    if plan is not None:
-        refuse_paths(plan.decode("utf-8", "replace"), PLAN)
-    curve = _read_published(run, CURVE, CURVE_BYTES)
-    if curve is None:  # a method without training has no curve
-        return
-    for number, line in enumerate(curve.split(b"\n"), 1):
+    files = {}
+    for name, limit in ((RECORD, RECORD_BYTES), (PLAN, PLAN_BYTES), (CURVE, CURVE_BYTES)):
+        try:
+            files[name] = read_plain_file(run.folder / name, limit, inside=run.folder)
+        except FileNotFoundError:
+            continue  # a method without training has no curve
+        except OSError as error:
+            raise DataDamaged(f"{name}: {error.strerror or error}") from None
+    refuse_paths(_parse_published(files[RECORD], RECORD), RECORD)
+    refuse_paths(files.get(PLAN, b"").decode("utf-8", "replace"), PLAN)
+    for number, line in enumerate(files.get(CURVE, b"").split(b"\n"), 1):
         if not line.strip():
             continue
         what = f"{CURVE}, line {number}"
@@ -157,45 +156,13 @@ def refuse_published_paths(run: Run) -> None:
         if not isinstance(entry, dict) or not isinstance(entry.get("step"), int | float):
             raise DataDamaged(f"{what}: not an entry of a curve: it has no step")
         refuse_paths(entry, what)
-
-
-def refuse_array_paths(score: Score, arrays: Mapping[str, np.ndarray]) -> None:
-    """Raise DataDamaged for an absolute path in the names or texts of a score's arrays.
-
-    Labels that are predicted are the data's own words, whatever they look like.
-    """
-    name = predictions_name(score.task, score.protocol, score.suite)
-    for key, values in arrays.items():
-        refuse_paths(key, f"the name of an array in {name}")
-        if values.dtype.kind == "U" and key not in ("prediction", "gold"):
-            for text in np.unique(values).tolist():
-                refuse_paths(text, f"{name}: {key}")
-
-
-def _read_published(run: Run, name: str, limit: int) -> bytes | None:
-    """Return the bytes of a file of a run's folder; None if there is none. Raises DataDamaged."""
-    try:
-        return read_plain_file(run.folder / name, limit, inside=run.folder)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise DataDamaged(f"{name}: {error.strerror or error}") from None
+    return files
 
 
 def _parse_published(content: bytes, what: str) -> Any:
-    """Return the JSON value in UTF-8. Raises DataDamaged for anything else, and for an object that
-    gives a field twice: readers differ in which value they take.
-    """
-
-    def fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        values = dict(pairs)
-        if len(values) < len(pairs):
-            (name, _), *_ = Counter(key for key, _ in pairs).most_common(1)
-            raise DataDamaged(f"{what}: the field '{printable(name)[:40]}' has two values")
-        return values
-
+    """Return the JSON value in UTF-8. Raises DataDamaged for anything else."""
     try:
-        return json.loads(content.decode("utf-8"), object_pairs_hook=fields)
+        return json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise DataDamaged(f"{what}: not JSON: {one_line(error)}") from None
 
@@ -214,9 +181,7 @@ def _check_sizes(run: Run) -> None:
             raise DataDamaged(f"its predictions unpack to more than {ALL_ARRAY_BYTES:,} bytes")
     for score in run.scores:
         if score.task != AVERAGE:
-            arrays = run.predictions(score.key)
-            check_arrays(score, arrays)
-            refuse_array_paths(score, arrays)
+            check_arrays(score, run.predictions(score.key))
 
 
 def predictions_size(path: Path) -> int:

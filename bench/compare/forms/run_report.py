@@ -13,7 +13,7 @@ import msgspec
 from bench.base.grid import Grid, GridColumn, GridRow, grid, indented
 from bench.base.text import format_bytes, format_duration, value_text
 from bench.compare.formatting import score
-from bench.compare.statistics.protocols import by_protocol
+from bench.compare.statistics.rows import by_protocol
 from bench.compare.words.names import setting_words
 from bench.data.overlap import overlaps_of
 from bench.records.curve import curve_series, read_curve

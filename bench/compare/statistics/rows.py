@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from bench.base.text import list_names
 from bench.compare.statistics.terms import DEV_SET, SELECT_ON, Term, terms_of
 
 if TYPE_CHECKING:
-    from bench.records.record import RunRecord
+    from bench.records.record import RunRecord, Score
 
 
 SENDER = "submitted by"
@@ -45,10 +44,23 @@ class RowRuns:
     """Ids of runs that are left out, because newer ones have their seeds."""
 
 
+def by_protocol(record: RunRecord) -> dict[tuple[str, str], dict[str, Score]]:
+    """Group scores that may be compared: (suite, protocol) -> task -> score."""
+    groups: dict[tuple[str, str], dict[str, Score]] = {}
+    for score in record.scores:
+        groups.setdefault((score.suite, score.protocol), {})[score.task] = score
+    return groups
+
+
 def is_start(record: RunRecord) -> bool:
     """Say if a run of a method that trains ended before its first step."""
     done = record.training
     return record.setting != "none" and done is not None and done.steps == BEFORE_TRAINING
+
+
+def is_trained(record: RunRecord) -> bool:
+    """Say if the run of a method that trains has taken a step, or may have."""
+    return record.setting != "none" and not is_start(record)
 
 
 def group_rows(records: Sequence[RunRecord]) -> list[RowRuns]:
@@ -124,9 +136,7 @@ def _printed(key: str, term: Term, firsts: Sequence[Mapping[str, Term]]) -> str:
 
 def _choose_code(runs: Sequence[RunRecord], differs: Differs) -> RowRuns:
     """Choose one run per seed, all with the newest run's code of the method."""
-    newest_first = sorted(
-        runs, key=lambda run: (moment(run.provenance.created), run.run_id), reverse=True
-    )
+    newest_first = sorted(runs, key=lambda run: (run.provenance.created, run.run_id), reverse=True)
     by_code: dict[str, list[RunRecord]] = {}
     for run in newest_first:
         by_code.setdefault(run.provenance.plugin.identity, []).append(run)
@@ -148,14 +158,3 @@ def _choose_code(runs: Sequence[RunRecord], differs: Differs) -> RowRuns:
         other_code="; ".join(commands),
         older=tuple(sorted(left_out)),
     )
-
-
-def moment(created: str) -> datetime:
-    """Return a record's date as a moment, from any time zone (UTC if it names none); the earliest
-    moment if no calendar has it.
-    """
-    try:
-        at = datetime.fromisoformat(created)
-        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return datetime.min.replace(tzinfo=UTC)

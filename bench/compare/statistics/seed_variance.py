@@ -18,10 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from bench.records.predictions import Floats
 
-# Each method's variance is drawn towards what all methods of a table have, as far as they are
-# alike: the empirical Bayes estimate
-# of Smyth 2004 (Linear models and empirical Bayes methods, Statistical Applications in Genetics and
-# Molecular Biology 3; "limma").
 LEAST = 1e-5
 """Of the median: smaller variances are raised to it before logarithms are taken, as limma does."""
 

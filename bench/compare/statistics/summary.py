@@ -7,16 +7,17 @@ row is in :mod:`bench.compare.statistics.rows`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from bench.compare.statistics.protocols import by_protocol
 from bench.compare.statistics.rows import (
     RowRuns,
+    by_protocol,
     group_rows,
     is_start,
+    is_trained,
 )
 from bench.compare.statistics.table import (
     AVERAGE,
@@ -33,91 +34,94 @@ if TYPE_CHECKING:
     from bench.records.record import RunRecord, Score
 
 
+class Apart(NamedTuple):
+    """What gives a run a table of its own; "" for what it shares with most runs."""
+
+    budget: str = ""
+    text: str = ""
+    """The name of its training text."""
+
+
+class Place(NamedTuple):
+    """A table."""
+
+    suite: str
+    protocol: str
+    setting: str
+    backbone: str
+    """Setting and backbone are "" if it mixes several."""
+    apart: Apart
+
+
 def summarise(
     records: Iterable[RunRecord],
     *,
     together: bool = False,
     tasks: Sequence[str] = (),
-    untrained: Iterable[RunRecord] = (),
-    elsewhere: Iterable[RunRecord] = (),
+    apart: Mapping[str, Apart] | None = None,
 ) -> tuple[Table, ...]:
     """Group finished records into tables.
 
-    Untrained runs go into the unsupervised table of their backbone if there is one, as in the
-    papers, and if they fit something, of their text; other untrained runs, such as finished
-    encoders, share one table. The start of a method, a run without a step, is in the tables of its
-    setting and backbone. ``together``: put all settings and backbones into one table. ``tasks``:
-    only these columns; the table ranks by a single one. ``untrained``: further untrained records
-    and starts, which join these tables and have no table of their own. ``elsewhere``: records of
-    other lengths and texts; if their table is the only one of a backbone, it has the untrained
-    rows, and these tables do not.
+    Untrained runs go into the unsupervised tables of their backbone if there are some, as in the
+    papers, of every length and text; if they fit something, into those of their text. Other
+    untrained runs, such as finished encoders, share one table. The start of a method, a run
+    without a step, is in the tables of its setting and backbone. ``together``: put all settings and
+    backbones into one table. ``tasks``: only these columns; the table ranks by a single one.
+    ``apart``: by run id, what gives runs tables of their own.
     """
+    apart = apart or {}
     scored = []
     for record in records:
         if record.status == "finished":
             scored += [(key, record, scores) for key, scores in by_protocol(record).items()]
-    trained = _trained_tables(record for _, record, _ in scored)
-    tabled = _trained_tables(elsewhere)
-    for record in untrained:
-        for key, scores in by_protocol(record).items():
-            if record.status == "finished" and _stands_with(record, key, trained):
-                scored.append((key, record, scores))
-    groups: dict[tuple[str, ...], list[tuple[RunRecord, dict[str, Score]]]] = {}
+    trained: dict[Place, set[str | None]] = {}
+    for key, record, _ in scored:
+        if is_trained(record):
+            own = apart.get(record.run_id, Apart())
+            place = Place(*key, record.setting, record.backbone_name, own)
+            trained.setdefault(place, set()).add(record.provenance.corpus.sha256)
+    groups: dict[Place, list[tuple[RunRecord, dict[str, Score]]]] = {}
     for key, record, scores in scored:
         if tasks and not any(task in scores for task in tasks):
             continue
-        if together:
-            setting, backbone = "", ""
-        elif record.setting != "none" and not is_start(record):
-            setting, backbone = record.setting, record.backbone_name
-        elif _stands_with(record, key, trained):
-            setting, backbone = _setting(record), record.backbone_name
-        elif _stands_with(record, key, tabled):
-            continue
-        elif is_start(record):
-            setting, backbone = record.setting, record.backbone_name
-        else:
-            setting, backbone = "none", ""
-        groups.setdefault((*key, setting, backbone), []).append((record, scores))
-    made = [_table(key, groups[key], tasks) for key in sorted(groups, key=_table_order)]
-    return tuple(replace(table, together=together) for table in made)
+        own = apart.get(record.run_id, Apart())
+        places = [Place(*key, "", "", own)] if together else _places(record, key, own, trained)
+        for place in places:
+            groups.setdefault(place, []).append((record, scores))
+    return tuple(_table(place, groups[place], tasks) for place in sorted(groups, key=_table_order))
 
 
-TableKey = tuple[tuple[str, str], str, str]
-"""The protocol, setting and backbone of a table."""
+def _places(
+    record: RunRecord,
+    key: tuple[str, str],
+    own: Apart,
+    trained: Mapping[Place, set[str | None]],
+) -> list[Place]:
+    """Return the tables of a record's scores under one suite and protocol.
 
-
-def _trained_tables(records: Iterable[RunRecord]) -> Mapping[TableKey, set[str | None]]:
-    """Return the tables of trained rows that these records have, each with the texts that its rows
-    were trained on."""
-    found: dict[TableKey, set[str | None]] = {}
-    for record in records:
-        if record.status != "finished" or record.setting == "none" or is_start(record):
-            continue
-        for key in by_protocol(record):
-            texts = found.setdefault((key, record.setting, record.backbone_name), set())
-            texts.add(record.provenance.corpus.sha256)
-    return found
-
-
-def _stands_with(
-    record: RunRecord, key: tuple[str, str], tables: Mapping[TableKey, set[str | None]]
-) -> bool:
-    """Say if an untrained run or a start is in one of these tables. A run that fits a text needs a
-    table of rows that were trained on it."""
-    texts = tables.get((key, _setting(record), record.backbone_name))
+    ``trained``: the tables with trained rows, each with the texts that its rows were trained on.
+    """
+    if is_trained(record):
+        return [Place(*key, record.setting, record.backbone_name, own)]
+    setting = "unsupervised" if record.setting == "none" else record.setting
     text = None if is_start(record) else record.provenance.corpus.sha256
-    return texts is not None and (text is None or text in texts)
+    places = []
+    for place, texts in trained.items():
+        is_alike = place[:4] == (*key, setting, record.backbone_name)
+        is_near = own in (Apart(), place.apart) and (text is None or text in texts)
+        if is_alike and is_near:
+            places.append(place)
+    if places:
+        return places
+    if is_start(record):
+        return [Place(*key, record.setting, record.backbone_name, own)]
+    return [Place(*key, "none", "", own)]
 
 
-def _setting(record: RunRecord) -> str:
-    """Return the setting of the tables that hold an untrained run or a start."""
-    return "unsupervised" if record.setting == "none" else record.setting
-
-
-def _table_order(key: tuple[str, ...]) -> tuple[object, ...]:
-    suite, protocol, setting, backbone = key
+def _table_order(place: Place) -> tuple[object, ...]:
+    suite, protocol, setting, backbone, apart = place
     return (
+        apart,
         suite not in COLUMNS,
         suite,
         ("unsupervised", "supervised", "none", "").index(setting),
@@ -128,18 +132,18 @@ def _table_order(key: tuple[str, ...]) -> tuple[object, ...]:
 
 
 def _table(
-    key: tuple[str, ...],
+    place: Place,
     scored: Sequence[tuple[RunRecord, dict[str, Score]]],
     wanted: Sequence[str],
 ) -> Table:
-    suite, protocol, setting, backbone = key
+    suite, protocol, setting, backbone, apart = place
     if not backbone:
         # it has several backbones: the title still names a setting or backbone that all share
         settings = {record.setting for record, _ in scored if record.setting != "none"}
         setting = _only(settings or {"none"})
         backbone = _only({record.backbone_name for record, _ in scored})
     by_run = {record.run_id: _with_average(suite, scores) for record, scores in scored}
-    columns = _wanted_columns(suite, [scores for _, scores in scored], by_run.values(), wanted)
+    columns = _columns(suite, by_run.values(), wanted)
     metrics = {
         task: find_metric(suite, score.metric)
         for scores in by_run.values()
@@ -174,23 +178,22 @@ def _table(
         columns=columns,
         rows=tuple(ordered),
         notes=tuple(notes),
+        budget=apart.budget,
+        text=apart.text,
         falling=falling,
     )
 
 
-def _wanted_columns(
-    suite: str,
-    recorded: Iterable[Mapping[str, Score]],
-    with_averages: Iterable[Mapping[str, Score]],
-    wanted: Sequence[str],
+def _columns(
+    suite: str, scored: Collection[Mapping[str, Score]], wanted: Sequence[str]
 ) -> tuple[str, ...]:
     """List the tasks, then the average if there is one; only ``wanted`` ones if any are named."""
-    columns = _columns(suite, recorded)
-    if suite in COLUMNS or any(AVERAGE in scores for scores in with_averages):
-        columns = (*columns, AVERAGE)
-    if not wanted:
-        return columns
-    return tuple(column for column in columns if column in wanted)
+    columns = dict.fromkeys(COLUMNS.get(suite, ()))
+    for scores in scored:
+        columns |= dict.fromkeys(task for task in scores if task != AVERAGE)
+    if suite in COLUMNS or any(AVERAGE in scores for scores in scored):
+        columns[AVERAGE] = None
+    return tuple(column for column in columns if not wanted or column in wanted)
 
 
 def _vector_bytes(record: RunRecord) -> int | None:
@@ -235,19 +238,12 @@ def _only(names: set[str]) -> str:
 
 
 def _by_name(row: Row) -> tuple[object, ...]:
-    return row.name, row.backbone, row.setting, row.differs
+    return row.name, row.backbone, row.setting, row.differs, row.is_start
 
 
 def _best_first(row: Row) -> tuple[object, ...]:
     average = row.cells[-1]
     return average is None, -average.mean if average else 0.0, *_by_name(row)
-
-
-def _columns(suite: str, scored: Iterable[Mapping[str, Score]]) -> tuple[str, ...]:
-    columns = dict.fromkeys(COLUMNS.get(suite, ()))
-    for scores in scored:
-        columns |= dict.fromkeys(task for task in scores if task != AVERAGE)
-    return tuple(columns)
 
 
 def _with_average(suite: str, scores: Mapping[str, Score]) -> dict[str, Score]:

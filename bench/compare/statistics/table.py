@@ -259,8 +259,6 @@ class Table:
     question: str = ""
     # True if the rows of its question stand in another table, too
     is_further: bool = False
-    # the set that chose its checkpoints, if it is no development set
-    chosen_on: str = ""
     # how long its rows were trained, if most runs have another budget
     budget: str = ""
     # the budget of its rows, if the runs of its setting and backbone have several; else ""
@@ -271,8 +269,6 @@ class Table:
     trained_on: str = ""
     # who submitted all of its runs; "" for the publisher's own
     sender: str = ""
-    # True if it mixes all settings and backbones
-    together: bool = False
     # columns in which lower is better
     falling: tuple[str, ...] = ()
 
@@ -281,14 +277,6 @@ class Table:
         """The column that ranks: the average, or the only task (where more is better)."""
         single = len(self.columns) == 1 and not self.falling
         return self.columns[-1] if self.columns[-1:] == (AVERAGE,) or single else None
-
-    @property
-    def seeds(self) -> tuple[int, int]:
-        """Return the smallest and largest number of seeds among rows with randomness (among all
-        rows if none has any)."""
-        random = [row for row in self.rows if row.seeds != (None,)] or self.rows
-        counts = [self.n(row) for row in random]
-        return min(counts), max(counts)
 
     @cached_property
     def namesakes(self) -> Mapping[tuple[object, ...], Sequence[Row]]:

@@ -166,7 +166,7 @@ def _joined(parts: Mapping[str, str]) -> str:
 
 _ORDER = (
     *("sender", "suite", "question", "setting", "backbone", "length", "text"),
-    *("chosen on", "protocol"),
+    "protocol",
 )
 
 
@@ -177,7 +177,6 @@ def _name_parts(table: Table) -> dict[str, str]:
         "sender": f"submitted by {table.sender}" if table.sender else "",
         **dict(_place_parts(table.setting, table.backbone, table.length)),
         "text": f"trained on {table.trained_on}" if table.trained_on else "",
-        "chosen on": f"chosen on {table.chosen_on}" if table.chosen_on else "",
         "protocol": table.protocol,
     }
 

@@ -145,30 +145,18 @@ def _find_texts_and_answer(own: OwnFile, there: Sequence[str]) -> tuple[tuple[st
 
 
 def _check_left_out(own: OwnFile, there: Sequence[str], chosen: FileColumns) -> None:
-    """Raise BenchError, with the spellings that decide, if a column would be left out that may
-    mean a text or the answer.
-    """
+    """Raise BenchError if a column would be left out that may mean a text or the answer."""
     read = (*chosen.texts, chosen.answer)
     for name in there:
         if name in (*read, chosen.split, chosen.subset):
             continue
         plain = plain_name(name)
-        spellings = [read]
-        if LIKE_AN_ANSWER.fullmatch(plain):
-            spellings.append((*chosen.texts, name))
-        elif not LIKE_A_TEXT.fullmatch(plain):
-            continue
-        elif own.kind != PAIRS and len(chosen.texts) == 1:
-            spellings.append((name, chosen.answer))
-            if own.kind == CLASSIFICATION:
-                both = [column for column in there if column in (*chosen.texts, name)]
-                spellings.append((*both, chosen.answer))
-        raise BenchError(
-            f"{own.path}: '{name[:30]}' would be left out beside {list_names(read)}, and it may be "
-            "meant",
-            "name the columns to read: "
-            + ", or ".join(_spelling(own, columns) for columns in spellings),
-        )
+        if LIKE_A_TEXT.fullmatch(plain) or LIKE_AN_ANSWER.fullmatch(plain):
+            raise BenchError(
+                f"{own.path}: '{name[:30]}' would be left out beside {list_names(read)}, and it "
+                "may be meant",
+                f"name the columns to read, with it or without it: {_spelling(own, read)}",
+            )
 
 
 def _check_named(own: OwnFile, there: Sequence[str]) -> None:

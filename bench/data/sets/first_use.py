@@ -28,7 +28,7 @@ def count_rows(wanted: DataSet, file: DataFile, path: Path) -> int:
         ) as text:
             lines = (row for row in csv.reader(text) if row) if path.suffix == ".csv" else text
             return sum(1 for _ in lines) - file.header
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (UnicodeDecodeError, csv.Error) as error:
         raise damaged_file(wanted, f"cannot read {path} ({error})") from None
 
 

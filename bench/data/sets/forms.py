@@ -49,19 +49,12 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     Raises DataDamaged with the path, and the expected and found counts or hash.
     """
     if file.first_use:
-        return Found(file, path, ANY, _hash(wanted, path))
+        return Found(file, path, ANY, file_sha256(path))
     if file.packed is not None or file.role == "archive":
         return _recognise_packed(wanted, file, path)
-    try:
-        data = path.read_bytes()
-        text = data.decode(file.encoding)
-    except OSError as error:
-        raise damaged_file(wanted, f"cannot read {path} ({error.strerror})") from None
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise damaged_file(
-            wanted, f"line {line} is not {file.encoding.upper()} in {path}"
-        ) from None
+    data = path.read_bytes()
+    # the bytes of a known form are text; those of another are only counted by lines
+    text = data.decode(file.encoding, errors="replace")
     digests = {hashlib.sha256(data).hexdigest(), hashlib.sha256(lf(data)).hexdigest()}
     for name, form in file.forms.items():
         if digests & {form.sha256, form.sha256_lf}:
@@ -72,18 +65,11 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     raise damaged_file(wanted, f"altered text, or another tokenisation of it, in {path}")
 
 
-def _hash(wanted: DataSet, path: Path) -> str:
-    try:
-        return file_sha256(path)
-    except OSError as error:
-        raise damaged_file(wanted, f"cannot read {path} ({error.strerror})") from None
-
-
 def _recognise_packed(wanted: DataSet, file: DataFile, path: Path) -> Found:
     try:
         with open(path, "rb") if file.packed is None else lzma.open(path, "rb") as stream:
             sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-    except (OSError, EOFError, lzma.LZMAError) as error:
+    except (EOFError, lzma.LZMAError) as error:
         raise damaged_file(wanted, f"{path} cannot be unpacked ({error})") from None
     for name, form in file.forms.items():
         if form.sha256 == sha256:

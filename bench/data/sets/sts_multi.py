@@ -47,14 +47,11 @@ Rows = list[tuple[str, str, float]]
 """First sentence, second sentence, rating."""
 
 
-def read_sts_multi(
-    folder: DataFolder, task: str, *, split: str = "test", keep_spaces: bool = False
-) -> SentencePairs:
+def read_sts_multi(folder: DataFolder, task: str, *, split: str = "test") -> SentencePairs:
     """Read the pairs of a task, with ratings from 0 to 5, checked against the known checksums.
 
-    ``split``: "test"; the tasks of STS-B also have "dev". ``keep_spaces``: white space as mteb
-    hosts it: as in the files, without blanks at the ends of lines. Raises DataMissing,
-    DataDamaged; UnknownName for a task or a split that does not exist.
+    ``split``: "test"; the tasks of STS-B also have "dev". Raises DataMissing, DataDamaged;
+    UnknownName for a task or a split that does not exist.
     """
     if task not in MULTI_TASKS:
         raise UnknownName("task of sts-multi", task, MULTI_TASKS)
@@ -65,9 +62,9 @@ def read_sts_multi(
     copy = folder.open(wanted, wanted.split(split))
     if task in TRACKS:
         pairs, gold = copy.files
-        rows = _track_rows(pairs, gold, keep_spaces)
+        rows = _track_rows(pairs, gold)
     else:
-        rows = _table_rows(copy.files[0], keep_spaces)
+        rows = _table_rows(copy.files[0])
     return SentencePairs(
         name=task,
         sentences1=[first for first, _, _ in rows],
@@ -79,15 +76,12 @@ def read_sts_multi(
     )
 
 
-def _track_rows(pairs: Found, gold: Found, keep_spaces: bool) -> Rows:
+def _track_rows(pairs: Found, gold: Found) -> Rows:
     """Return the rated pairs of a track: one for each line of the gold file.
 
     Track 6 has 500 pairs and 250 ratings, which belong to its first 250 pairs.
     """
-    text = pairs.text
-    if keep_spaces:
-        text = "\n".join(line.strip() for line in text.split("\n"))
-    sentences = parse_pairs(text, pairs.file, keep_spaces)
+    sentences = parse_pairs(pairs.text, pairs.file)
     rows: Rows = []
     for number, rating in enumerate(parse_gold(gold.text, gold.file)):
         if rating is None:
@@ -100,7 +94,7 @@ def _track_rows(pairs: Found, gold: Found, keep_spaces: bool) -> Rows:
     return rows
 
 
-def _table_rows(table: Found, keep_spaces: bool) -> Rows:
+def _table_rows(table: Found) -> Rows:
     """Return the rows of a CSV file without a header: two sentences and a rating."""
     rows: Rows = []
     for number, cells in enumerate(csv.reader(io.StringIO(table.text, newline="")), start=1):
@@ -110,7 +104,5 @@ def _table_rows(table: Found, keep_spaces: bool) -> Rows:
                 "fetch the set again",
             )
         first, second, rating = cells
-        if not keep_spaces:
-            first, second = single_spaced(first), single_spaced(second)
-        rows.append((first, second, float(rating)))
+        rows.append((single_spaced(first), single_spaced(second), float(rating)))
     return rows

@@ -6,9 +6,15 @@ a function of this process) and :mod:`stored` (vectors that were computed elsewh
 Planning, execution, the record and the scores are the same as in ``bench run``.
 """
 
-from bench.run.external.find import Model, check_prompts, find_model
 from bench.run.external.identity import tell_apart
-from bench.run.external.planning import check_model, doubt_about, plan_model
+from bench.run.external.planning import (
+    Model,
+    check_model,
+    check_prompts,
+    doubt_about,
+    find_model,
+    plan_model,
+)
 
 __all__ = [
     "Model",

@@ -11,7 +11,7 @@ import numpy as np
 
 from bench.base.errors import BenchError, UnknownName
 from bench.method.plugins import Plugin
-from bench.method.recipe import Recipe, Value
+from bench.method.recipe import Recipe
 from bench.method.recipe_defaults import BACKBONES
 from bench.method.recipe_files import fits_selector, read_recipes
 from bench.method.recipe_types import WHOLE, parse_value, wrong_kind
@@ -200,10 +200,3 @@ def read_dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimensi
             hint = EXAMPLE
         raise BenchError(f"{label}: {error}", hint) from None
     return msgspec.structs.replace(axis, low=low, high=high, scale=scale, factor=None)
-
-
-def with_searched_values(recipe: Recipe, values: Mapping[str, Any], source: str) -> Recipe:
-    """Return the recipe with these values, which come from ``source``."""
-    return Recipe(
-        recipe.values_with_source() | {key: Value(value, source) for key, value in values.items()}
-    )

@@ -9,22 +9,32 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace as replace_config
 
 from bench.base.errors import BenchError, RunFailed, UnknownName
 from bench.base.paths import hidden_values, recorded_command, recorded_path
+from bench.base.text import one_value
 from bench.data.sets.sts import STS_TASKS
 from bench.method.budget import STEPS, budget_of
 from bench.method.config import RunConfig
+from bench.method.plugins import discover
+from bench.method.recipe import Recipe, Value
 from bench.records.searches import Searched, Study
 from bench.records.selection import dev_test_pairs
 from bench.run.corpora import name_with_content
-from bench.run.planned import PlannedRun, with_fingerprint
-from bench.run.search.space import Dimension, space_of, with_searched_values
+from bench.run.dev_sets import BUILT_IN_DEV, CLEAN_DEV
+from bench.run.plan import check_config
+from bench.run.planned import NOT_TRAINED, PlannedRun, with_fingerprint
+from bench.run.search.space import Dimension, space_of
+from bench.score.suites import expand_suites
 
 Sampler = Literal["random", "grid"]
+SEEDS = (901,)
+"""Of a search that names none: published runs need others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +54,62 @@ class SearchOptions:
     name: str | None = None
 
 
+def search_options(
+    configs: Sequence[RunConfig],
+    select: str | None,
+    *,
+    seeds_named: bool,
+    trials: int,
+    sampler: Sampler,
+    name: str | None,
+) -> SearchOptions:
+    """Return the options of a search.
+
+    ``select``: the dev set, None for the usual one. Raises BenchError for more than one recipe for
+    a method, and for more than one backbone.
+    """
+    config, *others = configs
+    check_config(config)
+    check_is_trained(config)
+    suites = expand_suites(config.suites)
+    built_in = suites == ["check"] or "builtin" in (*config.backbones, config.corpus)
+    select = select or (BUILT_IN_DEV.value if built_in else CLEAN_DEV)
+    fixed = {**config.recipe_values, "select_on": select}
+    methods = [method for method, _ in config.named]
+    if others or len({*methods}) < len(methods) or len(config.backbones) > 1:
+        raise BenchError(
+            "a search has one recipe per method, and one backbone: too many are named",
+            "one search for each variant and each backbone",
+        )
+    config = replace_config(
+        config,
+        suites=("check",),  # which needs no data: nothing is scored
+        seeds=config.seeds if seeds_named else SEEDS,
+        budget=None,
+        overrides={key: one_value(value) for key, value in fixed.items()},
+    )
+    return SearchOptions(
+        config=config,
+        suites=tuple(suites),
+        fixed=tuple(fixed),
+        trials=trials,
+        sampler=sampler,
+        name=name,
+    )
+
+
+def check_is_trained(config: RunConfig) -> None:
+    """Raise BenchError for a method without a training, and so without a dev score."""
+    registry = discover([Path(file) for file in config.plugins])
+    for method, _ in config.named:
+        settings = {*registry[method].cls.settings}
+        if config.setting == NOT_TRAINED or settings == {NOT_TRAINED}:
+            raise BenchError(
+                f"{method} cannot be searched: it is not trained, and has no dev score",
+                "leave it out; bench methods lists what is trained",
+            )
+
+
 @dataclass(frozen=True)
 class SearchedMethod:
     """One method of a search: a run for each seed, without test scores, and the space of
@@ -56,7 +122,8 @@ class SearchedMethod:
     def trial_runs(self, values: Mapping[str, Any], source: str) -> list[PlannedRun]:
         """Return the runs of a trial. Raises RunFailed if the method refuses the values."""
         first = self.runs[0]
-        recipe = with_searched_values(first.recipe, values, source)
+        searched = {key: Value(value, source) for key, value in values.items()}
+        recipe = Recipe(first.recipe.values_with_source() | searched)
         try:
             first.plugin.cls.check(recipe, first.backbone.path)
         except BenchError as error:
@@ -178,7 +245,7 @@ def define_study(jobs: Mapping[str, SearchedMethod], options: SearchOptions) -> 
     )
     digest = hashlib.sha256(json.dumps(identity_of(study), sort_keys=True).encode()).hexdigest()
     known = "unknown" if run.provisional else digest[:8]  # as the id of such a run
-    return msgspec.structs.replace(study, name=options.name or f"search-{known}")
+    return replace_config(study, name=options.name or f"search-{known}")
 
 
 def check_grids(jobs: Mapping[str, SearchedMethod], trials: int) -> None:

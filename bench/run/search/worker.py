@@ -1,4 +1,4 @@
-"""One process that works on a search."""
+"""The trials of a search, in a process that may share them with others."""
 
 from __future__ import annotations
 
@@ -37,6 +37,9 @@ from bench.records.searches import (
 from bench.records.store import RunsFolder
 from bench.run.execute import execute
 from bench.run.planned import PlannedRun
+from bench.run.progress import QuietReporter, RunReporter
+from bench.run.search.found import write_recipe
+from bench.run.search.space import short_value
 from bench.run.search.study import SearchedMethod, identity_of
 
 
@@ -202,3 +205,46 @@ def continued(folder: Path, search: Search) -> Search:
         )
     most = max(before.study.trials, search.study.trials)
     return replace(before, study=replace(before.study, trials=most))
+
+
+def run_trials(worker: SearchWorker, reporter: RunReporter | QuietReporter) -> None:
+    """Do the trials of a search that no other process does: all methods get their first before any
+    gets its second, so that a search that was stopped is fair.
+    """
+    order = [(method, n) for n in range(worker.study.trials + 1) for method in worker.jobs]
+    reporter.plan(order)
+    for place, (method, number) in enumerate(order, 1):
+        with worker.claimed(method, number) as trial:
+            if trial is None:  # it has ended, or another process works on it
+                continue
+            label = "recipe as it is" if number == RECIPE else f"trial {number}"
+            reporter.start(f"{method} {label}", place)
+            reporter.note(describe_values(trial))
+            trial = worker.run(trial, reporter)
+            scores = ", ".join(f"{score:.2f}" for score in trial.dev)
+            reporter.done(
+                f"{trial.state}: {trial.error or f'dev {scores}'}; "
+                f"{trial.steps:,} steps, {trial.seconds:.1f} s"
+            )
+
+
+def write_found(worker: SearchWorker) -> tuple[Search, dict[str, Path | None]]:
+    """Write the summary of a search and the recipe file of each method that has a score; returns
+    both.
+    """
+    with worker.lock:
+        results = worker.read()
+        files = {
+            method: write_recipe(worker.folder, results, method, job.runs[0])
+            for method, job in worker.jobs.items()
+        }
+    return results, files
+
+
+def describe_values(trial: Trial | None) -> str:
+    """Return "learning_rate=1e-05, temperature=0.05": the values that a trial changes."""
+    values = {} if trial is None else trial.values
+    return (
+        ", ".join(f"{key}={short_value(value)}" for key, value in values.items())
+        or "the recipe's values"
+    )

@@ -5,7 +5,6 @@ Legend: N items, R repetitions of one run (k-means seeds, draws of few examples)
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,7 +13,6 @@ import numpy as np
 
 from bench.score.influence import (
     Influence,
-    even_weights,
     move_accuracy,
     move_matched_accuracy,
     move_mean,
@@ -31,16 +29,13 @@ from bench.score.metrics.judged_influence import (
 if TYPE_CHECKING:
     from bench.records.predictions import Predicted
 
-PERCENT = (0.0, 100.0)
-CORRELATION = (-100.0, 100.0)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
     """How the scores of a task are shown, compared and checked.
 
-        SHARE = Metric(name="share-right", label="share of right answers in %", bounds=(0, 100))
-        TASK = Task(metric=SHARE, by_item=True, ...)
+        SHARE = Metric(name="share-right", label="share of right answers in %")
+        TASK = Task(metric=SHARE, ...)
 
     Shapes: N items, R repetitions of one run (k-means seeds, draws of few examples).
 
@@ -49,7 +44,6 @@ class Metric:
         label: Words for readers of tables; the name if empty.
         decimals: Decimals that tables print. Values that are printed alike share a mark.
         higher_is_better: False if less is better: then tables do not rank their rows by it.
-        bounds: Lowest and highest possible value, on the scale of the scores (x 100 for shares).
         ranked: True if the score depends only on the order of a run's predictions.
         answers: True if predictions are classes, and right if they equal the gold value.
         averaged: True if a prediction is the score of its item, from 0 to 1, and the task's score
@@ -60,7 +54,7 @@ class Metric:
         dimensions: How many dimensions the predictions of one run may have: 1 for (N,), 2 for (N,
             R).
         influence: Computes how far each item moves the score; tables compute intervals and tests
-            from it. Without it they leave items out, if the task's ``by_item`` is True.
+            from it. Without it there are none.
         exact: True if the values of ``influence`` are the recorded ones, up to rounding within
             folds.
     """
@@ -69,7 +63,6 @@ class Metric:
     label: str = ""
     decimals: int = 2
     higher_is_better: bool = True
-    bounds: tuple[float, float] = (-math.inf, math.inf)
     ranked: bool = False
     answers: bool = False
     averaged: bool = False
@@ -97,8 +90,6 @@ class Metric:
                 dimensions than it takes, or a value is undefined (one side of a correlation is
                 constant).
         """
-        if p.moved_SN is not None and p.score_S is not None:
-            return Influence(p.score_S[:, None], p.moved_SN, even_weights(p.n_items))
         if self.influence is None:
             raise ValueError(f"{p.task}: no statistics of {self.name}")
         self.check_dimensions(p)
@@ -122,14 +113,12 @@ class Metric:
 SPEARMAN = Metric(
     name="spearman",
     label="Spearman's rank correlation × 100",
-    bounds=CORRELATION,
     ranked=True,
     influence=move_spearman,
 )
 SPEARMAN_BOOTSTRAP = Metric(
     name="spearman-bootstrap",
     label="Spearman's rank correlation × 100, mean over 1,000 draws of the protocol",
-    bounds=CORRELATION,
     ranked=True,
     by_query=True,
     influence=move_sampled_spearman,
@@ -138,7 +127,6 @@ SPEARMAN_BOOTSTRAP = Metric(
 ACCURACY = Metric(
     name="accuracy",
     label="accuracy in %",
-    bounds=PERCENT,
     answers=True,
     dimensions=(1, 2),
     influence=move_accuracy,
@@ -146,35 +134,30 @@ ACCURACY = Metric(
 NDCG = Metric(
     name="ndcg@10",
     label="nDCG@10 × 100",
-    bounds=PERCENT,
     averaged=True,
     influence=move_mean,
 )
 AVERAGE_PRECISION = Metric(
     name="average-precision",
     label="average precision × 100",
-    bounds=PERCENT,
     ranked=True,
     influence=move_average_precision,
 )
 BEST_F1 = Metric(
     name="best-f1",
     label="F1 × 100 at its best threshold",
-    bounds=PERCENT,
     ranked=True,
     influence=move_best_f1,
 )
 BEST_ACCURACY = Metric(
     name="best-accuracy",
     label="accuracy in % at its best threshold",
-    bounds=PERCENT,
     ranked=True,
     influence=move_best_accuracy,
 )
 CLUSTERING_ACCURACY = Metric(
     name="clustering-accuracy",
     label="accuracy in % under the best matching of clusters and classes",
-    bounds=PERCENT,
     dimensions=(2,),
     influence=move_matched_accuracy,
 )
@@ -205,22 +188,7 @@ SUITE_METRICS = (
     UNIFORMITY,
 )
 """The metrics of this package's own suites."""
-OTHER_METRICS = (
-    Metric(name="pearson", label="Pearson's correlation × 100", bounds=CORRELATION),
-    Metric(name="kendall", bounds=CORRELATION),
-    Metric(name="f1", bounds=PERCENT),
-    Metric(name="precision", bounds=PERCENT),
-    Metric(name="recall", bounds=PERCENT),
-    Metric(name="ndcg", bounds=PERCENT),
-    *(
-        Metric(name=f"{similarity}_{correlation}", bounds=CORRELATION)
-        for similarity in ("cosine", "dot", "euclidean", "manhattan")
-        for correlation in ("spearman", "pearson")
-    ),
-    Metric(name="ndcg_at_10", bounds=PERCENT),
-)
-"""Metrics of mteb and others with known bounds. Nothing is tested by them."""
-METRICS = {metric.name: metric for metric in (*SUITE_METRICS, *OTHER_METRICS)}
+METRICS = {metric.name: metric for metric in SUITE_METRICS}
 """Name -> the metric that this package knows by it."""
 
 

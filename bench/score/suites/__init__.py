@@ -6,9 +6,7 @@ A suite is a module that defines ``SUITE``. A suite of your own imports from her
 from bench.score.metrics.metric import Metric
 from bench.score.suites.averages import average, name_average
 from bench.score.suites.known import KnownTask, survey, survey_files
-from bench.score.suites.parts import Part, SuiteOfParts
 from bench.score.suites.registry import (
-    GROUP,
     OWN,
     SuitePlugin,
     check_suite_name,
@@ -26,6 +24,7 @@ from bench.score.suites.task import (
     Arrays,
     LoadedData,
     LoadedTask,
+    Part,
     RunPlace,
     Suite,
     Task,
@@ -44,7 +43,6 @@ from bench.score.suites.vectors import (
 __all__ = [
     "GIVEN",
     "GOLD_IS_THE_CAUSE",
-    "GROUP",
     "OWN",
     "Arrays",
     "KnownTask",
@@ -54,7 +52,6 @@ __all__ = [
     "Part",
     "RunPlace",
     "Suite",
-    "SuiteOfParts",
     "SuitePlugin",
     "Task",
     "TaskResult",

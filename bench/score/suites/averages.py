@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from bench.base.errors import BenchError
-from bench.records.record import AVERAGE
-from bench.score.suites.parts import SuiteOfParts, averaged_tasks
+from bench.records.record import AVERAGE, Score
 from bench.score.suites.registry import suite
-from bench.score.suites.task import TaskResult
-
-AnyScore = TypeVar("AnyScore")
 
 
 def average_of(values: Iterable[float]) -> float:
@@ -35,36 +30,29 @@ def name_average(suite_name: str, protocol: str) -> str:
         found = suite(suite_name)
     except BenchError:
         return ""
-    if isinstance(found, SuiteOfParts) and protocol in found.parts:
-        return found.parts[protocol].holds
-    return ""
+    return found.parts[protocol].holds if protocol in found.parts else ""
 
 
-def average(scores: Iterable[AnyScore]) -> AnyScore | None:
-    """Compute the papers' "Avg." of one suite's scores.
+def average(scores: Iterable[Score]) -> Score | None:
+    """Compute the papers' "Avg." of one suite's scores, in any order.
 
-    Each value is rounded to 2 decimals, and their mean again. Takes Scores or TaskResults, in any
-    order, and gives one more of the same kind, task "Avg.". Returns None if a task of the average
+    Each value is rounded to 2 decimals, and their mean again. Returns None if a task of the average
     is missing, if the suite has no average, or if the tasks of the average differ in metric or
     protocol. Other tasks of the suite change nothing.
     """
-    by_task: dict[str, Any] = {}
-    for score in scores:
-        if score.task != AVERAGE:  # type: ignore[attr-defined]
-            by_task[score.task] = score  # type: ignore[attr-defined]
+    by_task = {score.task: score for score in scores if score.task != AVERAGE}
     if not by_task:
         return None
     first = next(iter(by_task.values()))
-    names = averaged_tasks(suite(first.suite), first.protocol)
+    here = suite(first.suite)
+    names = here.average
+    if first.protocol in here.parts:
+        names = here.parts[first.protocol].tasks
     if not names or not by_task.keys() >= set(names):
         return None
     chosen = [by_task[name] for name in names]
     if len({(score.suite, score.protocol, score.metric) for score in chosen}) > 1:
         return None
-    # there are no predictions of the average: a TaskResult has the arrays, a Score their hash
-    none: dict[str, Any] = {"predictions_sha256": None}
-    if isinstance(chosen[0], TaskResult):
-        none = {"predictions": {}}
     return replace(
         chosen[0],
         task=AVERAGE,
@@ -72,6 +60,7 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
         std=None,
         n=sum(score.n for score in chosen),
         detail={"tasks": list(names)},
+        # it has no predictions
+        predictions_sha256=None,
         reduced_sha256=None,
-        **none,
     )

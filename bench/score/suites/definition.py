@@ -9,7 +9,6 @@ from difflib import get_close_matches
 from bench.base.errors import BenchError
 from bench.base.text import list_names
 from bench.score.metrics.metric import METRICS, SUITE_METRICS
-from bench.score.suites.parts import SuiteOfParts
 from bench.score.suites.task import Suite, Task
 
 NAME = "[a-z0-9]+(-[a-z0-9]+)*"
@@ -52,9 +51,8 @@ def check_definition(
         _check_task(task, defined, plugin)
     if defined.average is not None:
         check_average(defined, defined.average, plugin)
-    if isinstance(defined, SuiteOfParts):
-        for part in defined.parts.values():
-            check_average(defined, part.tasks, plugin)
+    for part in defined.parts.values():
+        check_average(defined, part.tasks, plugin)
     return defined
 
 

@@ -1,15 +1,13 @@
 """The data of an mteb task: the user's data folder, mteb's own cache on this machine, or the hub.
 
-The folder has the seven STS sets, and subsets of mteb's STS17 and STSBenchmarkMultilingualSTS, in
-exactly the text that mteb hosts, with the files' white space (a test compares them with mteb's own
-counts of pairs, characters and distinct sentences). A record names the source.
+The folder has the seven STS sets in exactly the text that mteb hosts, with the files' white space.
+A record names the source.
 """
 
 from __future__ import annotations
 
 import contextlib
 import copy
-import hashlib
 import logging
 import random
 import sys
@@ -25,27 +23,12 @@ from bench.base.errors import DataMissing, one_line
 from bench.data.fetching import endpoint, offline_now
 from bench.data.sets import ON_ITS_PAGE, DataFolder, NotFetchedYet, Pending
 from bench.data.sets.sts import SentencePairs, read_sts
-from bench.data.sets.sts_multi import read_sts_multi
 
 # mteb's task -> (our set, its text form, its split)
 FROM_FOLDER = {
     **{name: (name, "tokenised", "test") for name in ("STS12", "STS13", "STS14", "STS15", "STS16")},
     "STSBenchmark": ("STS-B", "raw", "test"),
     "SICK-R": ("SICK-R", "raw", "all"),
-}
-# mteb's task -> subset -> our task of sts-multi
-SUBSETS_FROM_FOLDER = {
-    "STS17": {
-        "ar-ar": "ar-ar",
-        "en-ar": "ar-en",
-        "es-es": "es-es",
-        "es-en": "es-en",
-        "en-en": "en-en",
-        "en-tr": "tr-en",
-    },
-    "STSBenchmarkMultilingualSTS": {
-        name: name for name in ("en", "de", "es", "fr", "it", "nl", "pl", "pt", "ru", "zh")
-    },
 }
 
 
@@ -57,48 +40,32 @@ class MtebSource:
     text: str
     # the pairs, if the user's folder has them; None: the revision on the hub that mteb asks for
     pairs: SentencePairs | None = None
-    # the pairs by subset and split, if the user's folder has every subset that is scored
-    subsets: Mapping[str, Mapping[str, SentencePairs]] | None = None
 
     @property
     def sha256(self) -> str | None:
         """The hash of the folder's files; None for data of the hub."""
-        if self.pairs is not None:
-            return self.pairs.sha256
-        if self.subsets is None:
-            return None
-        hashes = []
-        for splits in self.subsets.values():
-            hashes += [pairs.sha256 for pairs in splits.values()]
-        return hashlib.sha256("\n".join(hashes).encode()).hexdigest()
+        return None if self.pairs is None else self.pairs.sha256
 
     def fill(self, task: Any) -> None:
         """Put the folder's pairs into an STS task of mteb, under a revision "local-SHA256"."""
-        if self.pairs is not None:
-            task.dataset = as_dataset({"test": self.pairs})
-        elif self.subsets is not None:
-            task.dataset = {name: as_dataset(splits) for name, splits in self.subsets.items()}
-        else:
+        if self.pairs is None:
             return
+        task.dataset = as_dataset(self.pairs)
         dataset = {**task.metadata.dataset, "revision": f"local-{self.sha256}"}
         task.metadata = task.metadata.model_copy(update={"dataset": dataset})
         task.data_loaded = True
 
 
-def as_dataset(splits: Mapping[str, SentencePairs]) -> Any:
-    """Return the pairs as mteb's STS tasks hold them: split -> sentence1, sentence2, score."""
+def as_dataset(pairs: SentencePairs) -> Any:
+    """Return the pairs as mteb's STS tasks hold their test split."""
     from datasets import Dataset, DatasetDict
 
-    made = {}
-    for split, pairs in splits.items():
-        made[split] = Dataset.from_dict(
-            {
-                "sentence1": pairs.sentences1,
-                "sentence2": pairs.sentences2,
-                "score": pairs.gold.tolist(),
-            }
-        )
-    return DatasetDict(made)
+    columns = {
+        "sentence1": pairs.sentences1,
+        "sentence2": pairs.sentences2,
+        "score": pairs.gold.tolist(),
+    }
+    return DatasetDict({"test": Dataset.from_dict(columns)})
 
 
 def leaves(task: Any) -> list[Any]:
@@ -119,9 +86,6 @@ def source_of(task: Any, data: DataFolder) -> MtebSource:
         with contextlib.suppress(DataMissing):
             pairs = read_sts(data.as_it_is, ours, text=form, split=split, keep_spaces=True)
             return MtebSource(f"data folder, {form} text of {ours}, {split} split", pairs)
-    if name in SUBSETS_FROM_FOLDER and data.roots and _hosted(task):
-        with contextlib.suppress(DataMissing):
-            return _subsets_from_folder(task, data)
     for leaf in leaves(task):
         if not _hosted(leaf) or leaf.data_loaded or _cached(leaf.metadata.dataset):
             continue
@@ -147,23 +111,6 @@ def source_of(task: Any, data: DataFolder) -> MtebSource:
     )
 
 
-def _subsets_from_folder(task: Any, data: DataFolder) -> MtebSource:
-    """Read the scored subsets of a task in several languages from the user's folder.
-
-    Raises DataMissing if the folder lacks one of them, or no file of ours is that subset.
-    """
-    ours = SUBSETS_FROM_FOLDER[task.metadata.name]
-    found = {}
-    for subset in task.hf_subsets:
-        if subset not in ours:
-            raise DataMissing(f"{task.metadata.name}: {subset} is on the hub alone", None)
-        found[subset] = {
-            split: read_sts_multi(data.as_it_is, ours[subset], split=split, keep_spaces=True)
-            for split in task.eval_splits
-        }
-    return MtebSource(f"data folder, {', '.join(found)} of sts-multi", subsets=found)
-
-
 def missing_data(task: Any, error: Exception | None = None) -> DataMissing:
     """Make the error for missing data, with the command that fetches it."""
     name, wanted = task.metadata.name, task.metadata.dataset
@@ -171,9 +118,6 @@ def missing_data(task: Any, error: Exception | None = None) -> DataMissing:
     folder = ""
     if name in FROM_FOLDER:
         folder = "; --data DIR with the STS sets serves it too"
-    elif name in SUBSETS_FROM_FOLDER:
-        known = "+".join(SUBSETS_FROM_FOLDER[name])
-        folder = f"; --data DIR with sts-multi serves mteb:{name}:{known}"
     data = f"{wanted['path']} at revision {wanted['revision'][:12]}"
     command = f"import mteb; mteb.get_task('{name}').load_data()"
     return DataMissing(

@@ -6,12 +6,10 @@ import contextlib
 import copy
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import quote
 
 from bench.base.errors import BenchError, UnknownName
 
 SUBSETS, AND = ":", "+"  # between a task's name and the subsets that are scored, and between these
-LONGEST_NAME = 180  # characters of a task's name in a file's name
 
 
 def named_tasks(mteb: Any, name: str) -> list[Any]:
@@ -58,17 +56,8 @@ def _chosen_subsets(mteb: Any, name: str, chosen: Sequence[str]) -> Any:
 
 
 def with_subsets(task: Any) -> str:
-    """Return the name of a task with the subsets that are scored, if these are not all.
-
-    Raises BenchError if that is too long for a file's name.
-    """
+    """Return the name of a task with the subsets that are scored, if these are not all."""
     name = str(task.metadata.name)
     if set(task.hf_subsets) == set(task.metadata.hf_subsets):
         return name
-    label = f"{name}{SUBSETS}{AND.join(task.hf_subsets)}"
-    if len(quote(label, safe="")) > LONGEST_NAME:
-        raise BenchError(
-            f"mteb: {len(task.hf_subsets)} subsets of {name} make a name that is too long",
-            "score them in several commands, some in each",
-        )
-    return label
+    return f"{name}{SUBSETS}{AND.join(task.hf_subsets)}"

@@ -50,7 +50,6 @@ from bench.score.metrics.metric import (
     SPEARMAN,
     Metric,
 )
-from bench.score.metrics.probe import accuracy, mean
 from bench.score.suites.clustering import LoadedTexts, score_clusters
 from bench.score.suites.own_pairs import (
     LoadedOwnPairs,
@@ -70,7 +69,7 @@ from bench.score.suites.task import (
     TaskScore,
     Vectors,
 )
-from bench.score.suites.transfer import LoadedTransfer
+from bench.score.suites.transfer import LoadedTransfer, score_folds
 
 NAME = "own"
 SHOWN = 60  # letters of a text in a note
@@ -117,18 +116,6 @@ class LoadedOwn(LoadedTask):
         return replace_fields(result, detail={**result.detail, "data": self.facts})
 
 
-def score_classes(predictions: Arrays, task: str) -> TaskScore:
-    """Score stored predictions: the mean over folds of accuracies x 100, each rounded as SentEval
-    does.
-    """
-    predicted = predictions["prediction"]
-    gold = predictions["gold"]
-    fold = predictions["fold"]
-    folds = sorted(set(fold.tolist()))
-    value = mean([accuracy(predicted[fold == k], gold[fold == k]) for k in folds])
-    return TaskScore(value, len(predicted))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
     """How one kind of file is scored."""
@@ -160,7 +147,7 @@ PROTOCOLS = {
     CLASSIFICATION: Protocol(
         name="own-probe/1",
         metric=ACCURACY,
-        rescore=score_classes,
+        rescore=score_folds,
         read=read_labelled,
         load=LoadedTransfer,
         needs=("prediction", "gold", "subset", "fold"),

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -54,18 +55,6 @@ def score_own_pairs(predictions: Arrays, task: str) -> TaskScore:
     return TaskScore(score.value, score.n, detail={**score.detail, **judged.detail})
 
 
-def score_average_precision(predictions: Arrays, task: str) -> TaskScore:
-    return _score_by(AVERAGE_PRECISION, predictions, task)
-
-
-def score_best_f1(predictions: Arrays, task: str) -> TaskScore:
-    return _score_by(F1, predictions, task)
-
-
-def score_best_accuracy(predictions: Arrays, task: str) -> TaskScore:
-    return _score_by(ACCURACY, predictions, task)
-
-
 def _score_by(name: str, predictions: Arrays, task: str) -> TaskScore:
     """Score stored predictions by one measure of judged pairs, and give the others as details.
 
@@ -91,3 +80,8 @@ def _score_by(name: str, predictions: Arrays, task: str) -> TaskScore:
             f"{ACCURACY} threshold": cuts.threshold(accuracy_cut),
         }
     return TaskScore(value, len(value_N), detail=detail)
+
+
+score_average_precision = partial(_score_by, AVERAGE_PRECISION)
+score_best_f1 = partial(_score_by, F1)
+score_best_accuracy = partial(_score_by, ACCURACY)

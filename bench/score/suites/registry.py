@@ -1,23 +1,20 @@
-"""The suites of this package, of installed packages, and of the files of ``--plugin``.
+"""The suites of this package and of the files of ``--plugin``.
 
-Listing their names imports none of them.
+Listing their names imports none of this package.
 """
 
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 
 from bench.base.entry_points import method_points
 from bench.base.errors import BenchError, UnknownName
-from bench.base.plugin_files import check_plugin_files, hash_package, hash_plugin, import_file
+from bench.base.plugin_files import check_plugin_files, hash_plugin, import_file
 from bench.base.text import list_names
-from bench.base.user_code import located
 from bench.data.own.naming import is_own_file
 from bench.records.record import ScoreKey
 from bench.score.metrics.metric import METRICS, Metric, metric_named
@@ -37,8 +34,6 @@ BUILT_IN = {
     "check": "bench.score.suites.check:SUITE",
     "own": "bench.score.suites.own:SUITE",
 }
-# The entry points that installed packages register suites with: name of the suite -> the object.
-GROUP = "bench.suites"
 ALL, OWN = "all", "own"
 # a small sample, other languages, and tasks that have to be named one by one
 NOT_IN_ALL = ("check", "sts-multi", "mteb", OWN)
@@ -46,52 +41,16 @@ NOT_IN_ALL = ("check", "sts-multi", "mteb", OWN)
 
 @dataclass(frozen=True)
 class SuitePlugin:
-    """A suite that is not part of this package, and its origin."""
+    """A suite that is not part of this package."""
 
     suite: Suite
-    # the distribution, or the file
-    package: str
-    version: str
-    # of its files (``bench.base.plugin_files``)
+    # the file of ``--plugin``
+    file: str
+    # of the file and those that it imports (``bench.base.plugin_files``)
     sha256: str
 
 
 _from_files: dict[str, SuitePlugin] = {}
-
-
-@cache
-def _points() -> Mapping[str, importlib.metadata.EntryPoint]:
-    """Return name -> entry point of each suite of an installed package."""
-    return {
-        point.name: point
-        for point in importlib.metadata.entry_points(group=GROUP)
-        if point.name not in (*BUILT_IN, ALL)
-    }
-
-
-@cache
-def _installed(name: str) -> SuitePlugin:
-    """Load the suite of an entry point.
-
-    Raises BenchError if it does not import, or is not a suite.
-    """
-    point = _points()[name]
-    package, version = "?", ""
-    if point.dist is not None:
-        package, version = point.dist.name, point.dist.version
-    try:
-        loaded = point.load()
-    except (Exception, SystemExit) as error:  # a third party's code may raise anything
-        raise BenchError(
-            f"the suite {name} of {package} does not import: {located(error)}", f"update {package}"
-        ) from None
-    defined = _checked(loaded, f"the suite {name} of {package}")
-    if defined.name != name:
-        raise BenchError(
-            f"{package} registers the suite {defined.name} under the name {name}",
-            f"update {package}",
-        )
-    return SuitePlugin(defined, package, version, hash_package(point.module))
 
 
 def use_files(files: Sequence[Path]) -> None:
@@ -112,10 +71,10 @@ def use_files(files: Sequence[Path]) -> None:
         other = suite_plugin(defined.name)
         if other is not None:
             raise BenchError(
-                f"{file} and {other.package} both define a suite '{defined.name}'",
+                f"{file} and {other.file} both define a suite '{defined.name}'",
                 f"rename the suite in {file}",
             )
-        _from_files[defined.name] = SuitePlugin(defined, str(file), "", hash_plugin(file))
+        _from_files[defined.name] = SuitePlugin(defined, str(file), hash_plugin(file))
 
 
 def _checked(defined: object, plugin: str) -> Suite:
@@ -128,20 +87,13 @@ def _checked(defined: object, plugin: str) -> Suite:
 
 
 def suite_plugin(name: str) -> SuitePlugin | None:
-    """Return a plugin's suite and its origin, or None for a suite of this package.
-
-    Raises BenchError if the suite of an installed package cannot be loaded.
-    """
-    if name in BUILT_IN:
-        return None
-    if name in _from_files:
-        return _from_files[name]
-    return _installed(name) if name in _points() else None
+    """Return the suite of a plugin file, or None for a suite of this package."""
+    return _from_files.get(name)
 
 
 def suite_names() -> list[str]:
-    """Names of all suites that are known: of this package, of installed ones, of plugin files."""
-    return list(dict.fromkeys([*BUILT_IN, *sorted(_points()), *_from_files]))
+    """Names of all suites that are known: of this package, and of plugin files."""
+    return [*BUILT_IN, *_from_files]
 
 
 def expand_suites(names: Iterable[str]) -> list[str]:
@@ -270,10 +222,7 @@ def find_metric(suite_name: str, name: str) -> Metric:
     """
     if name in METRICS:
         return METRICS[name]
-    try:
-        plugin = suite_plugin(suite_name)
-    except BenchError:
-        plugin = None  # a broken package is reported if its suite is asked for
+    plugin = suite_plugin(suite_name)
     if plugin is not None:
         for task in plugin.suite.tasks:
             if task.metric.name == name:

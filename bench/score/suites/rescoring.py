@@ -84,26 +84,14 @@ def _rescore(key: ScoreKey, arrays: Arrays) -> TaskScore | None:
 def _find_scorer(key: ScoreKey) -> Callable[[Arrays, str], TaskScore] | None:
     """Find the function that scores the stored predictions of a task again.
 
-    It is the task's own. If a record names an earlier protocol, or a task that its suite no longer
-    has, it is the function that all tasks of the protocol, or of the suite, share; None if they
-    have several.
+    It is the task's own; under an earlier protocol that of the suite's first task. None if the
+    suite has neither.
     """
     task = find_task(key)
     if task is not None:
         return task.rescore
-    name, task_name, protocol = key[:3]
-    here = suite(name)
-    candidates = [other for other in here.tasks if other.protocol == protocol]
-    if not candidates and protocol in here.earlier:
-        candidates = [other for other in here.tasks if other.name == task_name]
-        if not candidates:
-            candidates = list(here.tasks)
-    if not candidates:
-        return None
-    first = candidates[0].rescore
-    if any(other.rescore is not first for other in candidates):
-        return None
-    return first
+    here = suite(key[0])
+    return here.tasks[0].rescore if key[2] in here.earlier else None
 
 
 def _share_right(prediction: np.ndarray, gold: np.ndarray) -> float:

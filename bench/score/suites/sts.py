@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from bench.base.errors import DataDamaged, DataMissing, RunFailed
+from bench.base.errors import DataMissing, RunFailed
 from bench.data.sets import RAW, TOKENISED, DataFolder, data_set
 from bench.data.sets.cxc import RatedCaptions
 from bench.data.sets.sts import STS_TASKS, SentencePairs, read_sts
@@ -48,7 +48,7 @@ from bench.score.suites.task import (
     TaskScore,
     Vectors,
 )
-from bench.score.suites.vectors import GOLD_IS_THE_CAUSE, check_variety, check_vectors, scoring
+from bench.score.suites.vectors import check_variety, check_vectors, scoring
 
 PROTOCOL = "senteval-all/1"
 RAW_PROTOCOL = with_text(PROTOCOL, RAW)
@@ -67,26 +67,6 @@ class LoadedPairs(LoadedTask):
     data: SentencePairs
     # all splits of the set, if they are scored in addition to the test split
     whole: SentencePairs | None = None
-
-    def __post_init__(self) -> None:
-        """Raise DataDamaged for ratings that define no correlation, before anything is encoded."""
-        gold = np.asarray(self.data.gold, dtype=float)
-        if not len(gold):
-            return
-        wrong = np.flatnonzero(~np.isfinite(gold))
-        if len(wrong):
-            pair, rating = wrong[0] + 1, gold[wrong[0]]
-            raise DataDamaged(
-                f"{self.task.name}: the rating of pair {pair} is {rating}, expected a number "
-                f"({len(wrong)} such of {len(gold)})",
-                "correct the rating, or leave the pair out",
-            )
-        if len(gold) > 1 and np.ptp(gold) == 0:
-            raise DataDamaged(
-                f"{self.task.name}: all {len(gold)} pairs have the rating {gold[0]:g}, "
-                "and with equal ratings no correlation is defined",
-                GOLD_IS_THE_CAUSE,
-            )
 
     @property
     def sentences(self) -> list[str]:

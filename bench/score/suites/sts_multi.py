@@ -10,9 +10,8 @@ from __future__ import annotations
 from bench.data.sets import DataFolder, data_set
 from bench.data.sets.sts_multi import MULTI_TASKS, TRACKS, TRANSLATIONS, read_sts_multi
 from bench.score.metrics.metric import SPEARMAN
-from bench.score.suites.parts import Part, SuiteOfParts
 from bench.score.suites.sts import LoadedPairs, score_pairs
-from bench.score.suites.task import Task
+from bench.score.suites.task import Part, Suite, Task
 
 TRACKS_PROTOCOL = "sts17-tracks/1"
 LANGUAGES_PROTOCOL = "stsb-languages/1"
@@ -46,7 +45,7 @@ def _task(name: str) -> Task:
     )
 
 
-SUITE = SuiteOfParts(
+SUITE = Suite(
     name="sts-multi",
     title="Semantic textual similarity in thirteen languages",
     description=(

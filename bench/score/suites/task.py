@@ -101,8 +101,6 @@ class Task:
         read: Reads and checks the data: (task, data folder) -> the task with its data.
         rescore: Computes the score from stored predictions and the task's name. None if the
             predictions do not determine it.
-        by_item: True if ``rescore`` gives the score of some items from their rows alone. Then
-            tables have intervals and tests for a metric without an influence function.
         needs: Arrays of the predictions that ``rescore`` takes the score from; the others are for
             the detail. Empty if the suite does not say so: then all are kept.
     """
@@ -118,7 +116,6 @@ class Task:
     rescore: Callable[[Arrays, str], TaskScore] | None = field(
         default=None, compare=False, repr=False
     )
-    by_item: bool = False
     needs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -297,6 +294,19 @@ class LoadedTask(ABC):
         )
 
 
+@dataclass(frozen=True)
+class Part:
+    """The tasks of one protocol; their mean is the average of their table.
+
+    Attributes:
+        tasks: Names of tasks of the suite, all under the protocol.
+        holds: The tasks of the mean in words: "the ten translations of STS-B".
+    """
+
+    tasks: tuple[str, ...]
+    holds: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Suite:
     """A named set of tasks.
@@ -309,14 +319,15 @@ class Suite:
         title: Heading of its tables.
         description: What it measures, one line.
         tasks: The tasks that are scored by default.
-        average: The tasks that "Avg." is the mean of. None: no average.
+        average: The tasks that "Avg." is the mean of. None: no average, or those of ``parts``.
         docs: The page about it, relative to docs/.
+        parts: Protocol -> the tasks of its average, if each protocol has one of its own.
         on_request: Tasks under protocols that are scored only if they are named:
             "sts:senteval-all-raw/1".
         extra_detail: Keys of its scores' detail that ``rescore`` cannot compute from predictions;
             bench verify leaves them out.
         earlier: Protocols of older records, on data that this package no longer has. Their
-            predictions are still scored in the same way.
+            predictions are still scored, as those of the first task.
         stored_task: Finds the task of a stored score by name and protocol, if tasks are files that
             need not exist.
         choose_tasks: Builds the suite with the tasks in "name:TASKS", if they are more than those
@@ -329,6 +340,7 @@ class Suite:
     tasks: tuple[Task, ...]
     average: tuple[str, ...] | None
     docs: str
+    parts: Mapping[str, Part] = field(default_factory=dict, hash=False)
     on_request: tuple[Task, ...] = ()
     extra_detail: tuple[str, ...] = ()
     earlier: tuple[str, ...] = ()

@@ -6,24 +6,21 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from commands import tree
-from forked import bench_process
 from made_runs import made_runs
 
-BLOCKED = "import sys; sys.modules['matplotlib'] = None"
+BLOCKED = "import sys; sys.modules['matplotlib'] = None; from bench.cli import main; main()"
 INSTALL = "in a clone of bench: pip install -c constraints.txt '.[publish]'"
 
 
 def blocked(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return bench_process(
-        [*arguments],
-        folder,
-        {**os.environ, "COLUMNS": "200", "BENCH_CACHE": str(folder / "cache")},
-        BLOCKED,
-    )
+    environment = {**os.environ, "COLUMNS": "200", "BENCH_CACHE": str(folder / "cache")}
+    words = [sys.executable, "-c", BLOCKED, *arguments]
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
 
 
 @pytest.fixture

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 from made_runs import made_run
-from msgspec.structs import replace
 
 from bench.base.errors import BenchError
 from bench.board.board import build_board
@@ -88,25 +86,3 @@ def test_runs_of_one_name_that_no_version_has_share_a_row(
     made = build_board(found.runs, version="v1", title="x", senders=found.senders)
     sent = [(shown.table.sender, row.runs) for shown, row in made.rows if shown.table.sender]
     assert sent == [("Ada", tuple(one.run_id for one in ada)), ("Grace", (grace.run_id,))]
-
-
-def test_ids_that_differ_in_capital_letters_alone_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bench.board.publish.gather.check_submission", read_only)
-    box = tmp_path / "box"
-    made_run(tmp_path / "own", "ct", 1, suites=("check",))
-    one = submitted(box, 1, "Ada")
-    twin = one.run_id.replace("simcse", "SimCSE")
-    (box / one.run_id).rename(box / twin)
-    mine = made_run(tmp_path / "own", "simcse", 1, suites=("check",))
-    changed = replace(mine, run_id=twin, fingerprint="f" * 64)
-    (box / twin / "run.json").unlink()
-    (box / twin / "run.json").write_text(json.dumps(changed.to_json()), encoding="utf-8")
-    (line,) = gather(tmp_path / "own", box).refused
-    assert line == f"{twin}: refused: {mine.run_id} has the same id or fingerprint"
-    # both of one batch: nobody can say which was first
-    (tmp_path / "own" / mine.run_id).rename(box / mine.run_id)
-    (box / mine.run_id / SENDER_FILE).write_text("Grace\n", encoding="utf-8")
-    lines = gather(tmp_path / "own", box).refused
-    assert len(lines) == 2 and all("only in capital letters" in line for line in lines)

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from stand_in import every_suite, words_in
+from stand_in import every_suite, sts_pairs, words_in
 
 from bench.base.errors import RunFailed
-from bench.score.suites import TaskResult, average, rescore, suite
+from bench.records import Score
+from bench.score.suites import average, rescore, suite
 
 LOADED = every_suite()
 
@@ -44,6 +45,13 @@ def test_vectors_that_cannot_be_scored_name_the_task_and_the_sentence(name: str)
             loaded.score(lambda s, bad=bad: bad)
 
 
+@pytest.mark.parametrize("gold", [(3, 3, 3), (1, np.nan, 2)])
+def test_ratings_that_rank_nothing_are_refused_and_no_model_is_blamed(gold: Any) -> None:
+    with pytest.raises(RunFailed, match="^STS12: .*the gold side") as caught:
+        sts_pairs(["a b", "b c", "c"], ["a", "c d", "e"], gold).score(words_in)
+    assert "no model" in str(caught.value.hint)
+
+
 @pytest.mark.parametrize("name", LOADED)
 def test_scoring_again_from_the_predictions_gives_the_same_number(name: str) -> None:
     result = LOADED[name].score(lambda s: words_in(s) + np.arange(64, dtype=np.float32))
@@ -54,15 +62,16 @@ def test_scoring_again_from_the_predictions_gives_the_same_number(name: str) -> 
     assert {key: result.detail[key] for key in again.detail} == again.detail
 
 
-def results(name: str, values: Any, **changes: Any) -> list[TaskResult]:
+def results(name: str, values: Any, **changes: Any) -> list[Score]:
     of = suite(name).tasks[0]
-    one = TaskResult(
+    one = Score(
         suite=name,
         task="",
         protocol=of.protocol,
         metric=of.metric.name,
         value=0,
         n=10,
+        predictions_sha256="0" * 64,
     )
     tasks = zip(suite(name).average or (), values, strict=False)
     return [replace(one, task=task, value=value, **changes) for task, value in tasks]
@@ -74,7 +83,7 @@ def test_an_average_rounds_as_the_papers_print() -> None:
     averaged = average(results("sts", values))
     assert averaged is not None and (averaged.task, averaged.n) == ("Avg.", 70)
     printed = (68.40 + 82.41 + 74.38 + 80.91 + 78.55 + 76.84 + 72.23) / 7
-    assert averaged.value == round(printed, 2) == 76.25 and averaged.predictions == {}
+    assert averaged.value == round(printed, 2) == 76.25 and averaged.predictions_sha256 is None
     clusters = average(results("clustering", [60.004 + i for i in range(8)], std=1.0))
     assert clusters is not None and (clusters.value, clusters.std, clusters.n) == (63.5, None, 80)
 

@@ -21,7 +21,6 @@ from bench.records.names import data_key
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "add-a-suite.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
-ROWS = re.findall(r"^```tsv\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
 N = 300
 
 
@@ -36,7 +35,7 @@ def odd_with_a_metric(*changes: tuple[str, str]) -> str:
     definition = block_with("WRONG = Metric(")
     for old, new in (
         ("TASK = Task(", f"{definition}\n\nTASK = Task("),
-        ('metric="accuracy"', "metric=WRONG, by_item=True"),
+        ('metric="accuracy"', "metric=WRONG"),
         ("TaskScore(100 * float(right_N.mean())", "TaskScore(100 - 100 * float(right_N.mean())"),
         *changes,
     ):
@@ -120,13 +119,15 @@ def test_pages_have_its_label_and_sort_it_from_below(
     assert "data-lower" in head
 
 
-def test_the_check_of_a_suite_refuses_a_score_beyond_its_bounds(
-    plugin: Path, tmp_path: Path
+def test_a_metric_without_intervals_is_the_reason_why_nothing_was_tested(
+    runs: Path, plugin: Path
 ) -> None:
-    (tmp_path / "odd").mkdir()
-    (tmp_path / "odd" / "odd.tsv").write_text(ROWS[-1], encoding="utf-8")
-    done = bench("check", plugin, "--data", tmp_path)
-    assert done.exit_code == 0, done.stdout + done.stderr
-    plugin.write_text(odd_with_a_metric(("100 - 100 * float", "1e4 + float")), encoding="utf-8")
-    done = bench("check", plugin, "--data", tmp_path)
-    assert done.exit_code == 1 and "expected 0 to 100" in done.stdout, done.stdout
+    words = ("compare", "--runs", runs, "--baseline", "bad")
+    plugin.write_text(odd_with_a_metric(("    influence=move_wrong,\n", "")), encoding="utf-8")
+    done = bench(*words, "--plugin", plugin)
+    assert done.exit_code == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "share-wrong has no interval over items" in said
+    said = " ".join(bench(*words).stdout.split())
+    assert "not tested: share-wrong is computed by the suite" in said
+    assert "which is not known here: add --plugin FILE" in said

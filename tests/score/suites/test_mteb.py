@@ -1,6 +1,4 @@
-"""mteb's tasks on our vectors: with two tasks made here, with the user's STS sets, and with a copy
-in the cache of ``datasets``.
-"""
+"""mteb's tasks on our vectors: with two tasks made here."""
 
 from __future__ import annotations
 
@@ -17,7 +15,6 @@ import scipy.stats
 
 from bench.base.errors import BenchError
 from bench.data.sets import DataFolder
-from bench.data.sets.sts_multi import read_sts_multi
 from bench.score.suites import RunPlace, Task, suite
 
 mteb = pytest.importorskip("mteb")
@@ -26,7 +23,7 @@ from mteb.abstasks.sts import AbsTaskSTS  # noqa: E402
 from mteb.abstasks.task_metadata import TaskMetadata  # noqa: E402
 
 from bench.score.suites.mteb import mteb_task  # noqa: E402
-from bench.score.suites.mteb_data import SUBSETS_FROM_FOLDER  # noqa: E402
+from bench.score.suites.mteb_names import with_subsets  # noqa: E402
 
 WORDS = ["a", "cat", "dog", "bird", "sleeps", "runs", "sings", "on"]
 WORDS += ["under", "the", "red", "old", "mat", "tree", "house"]
@@ -40,9 +37,9 @@ def hashed(sentences: Any) -> np.ndarray:
     return np.array(rows, dtype=np.float32)
 
 
-def meta(name: str, kind: Any, main: str) -> TaskMetadata:
+def meta(name: str, kind: Any, main: str, eval_langs: Any = ("eng-Latn",)) -> TaskMetadata:
     about: Any = {"description": "made by a test", "category": "t2t", "eval_splits": ["test"]}
-    about |= {"dataset": {"path": "local", "revision": "r1"}, "eval_langs": ["eng-Latn"]}
+    about |= {"dataset": {"path": "local", "revision": "r1"}, "eval_langs": eval_langs}
     return TaskMetadata(name=name, type=kind, main_score=main, **about)
 
 
@@ -91,41 +88,45 @@ def test_an_sts_task_gives_mtebs_own_number_and_keeps_its_cosines(tmp_path: Path
     json.dumps(result.detail, allow_nan=False)
 
 
-def test_mteb_hosts_the_text_of_our_sets_in_other_languages(shared: Path) -> None:
-    """mteb's own counts of each subset: pairs, characters of both sides, distinct sentences."""
-    data = DataFolder(shared / "data")
-    for name, ours in SUBSETS_FROM_FOLDER.items():
-        for split, counts in mteb.get_task(name).metadata.descriptive_stats.items():
-            known = counts["hf_subset_descriptive_stats"]
-            for subset, task in ours.items():
-                pairs = read_sts_multi(data, task, split=split, keep_spaces=True)
-                for side, text in (("text1", pairs.sentences1), ("text2", pairs.sentences2)):
-                    said = known[subset][f"{side}_statistics"]
-                    assert said["total_text_length"] == sum(map(len, text)), (name, subset)
-                    assert said["unique_texts"] == len(set(text))
-                assert known[subset]["num_samples"] == len(pairs)
-                mean = known[subset]["label_statistics"]["avg_score"]
-                assert pairs.gold.mean() == pytest.approx(mean, abs=1e-6)
+class TinyLanguages(TinySts):
+    """Three subsets of ten to thirty pairs."""
+
+    metadata = meta(
+        "TinyLanguages",
+        "STS",
+        "cosine_spearman",
+        eval_langs={"aa": ["aar-Latn"], "en": ["eng-Latn"], "es-es": ["spa-Latn"]},
+    )
+
+    def load_data(self, **_: Any) -> None:
+        super().load_data()
+        whole = self.dataset["test"]
+        sizes = {"aa": 10, "en": 20, "es-es": 30}
+        self.dataset = {
+            name: DatasetDict(test=whole.select(range(sizes[name]))) for name in self.hf_subsets
+        }
 
 
-def test_a_choice_of_subsets_is_a_task_of_its_own(shared: Path, tmp_path: Path) -> None:
-    data = DataFolder(shared / "data", offline=True)
+def test_a_choice_of_subsets_is_a_task_of_its_own(tmp_path: Path) -> None:
     both = suite("mteb:STS17:en-tr+es-es").tasks
     assert [task.name for task in both] == ["STS17:en-tr+es-es"]
     assert suite("mteb:STS17:es-es+en-tr,STS17:es-es").tasks[0].name == "STS17:en-tr+es-es"
-    loaded: Any = both[0].load(data)
-    assert loaded.source.text.startswith("data folder")
+    made: Any = TinyLanguages().filter_languages(None, hf_subsets=["es-es", "en"])
+    label = with_subsets(made)
+    loaded: Any = mteb_task(label, "cosine_spearman", pristine=made).load(DataFolder(None))
     result = loaded.score_in(RunPlace("simcse+x-s1", "1a2b", tmp_path), hashed)
+    first, second = random_sentences(40, 1), random_sentences(40, 2)
     values = []
-    for task in ("tr-en", "es-es"):
-        pairs = read_sts_multi(data, task, keep_spaces=True)
-        a, b = hashed(pairs.sentences1), hashed(pairs.sentences2)
+    for size in (20, 30):
+        a, b = hashed(first[:size]), hashed(second[:size])
         cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
-        values.append(100 * scipy.stats.spearmanr(cosines, pairs.gold).statistic)
+        both_sides = zip(first[:size], second[:size], strict=True)
+        shared = [len(set(one.split()) & set(other.split())) for one, other in both_sides]
+        values.append(100 * scipy.stats.spearmanr(cosines, shared).statistic)
     assert result.value == pytest.approx(np.mean(values), abs=0.01)
-    assert (result.task, result.n) == ("STS17:en-tr+es-es", 500)
+    assert (result.task, result.n) == ("TinyLanguages:en+es-es", 50)
     (file,) = result.detail["results"]
-    assert file.startswith("mteb/STS17%3A") and (tmp_path / file).is_file()
+    assert file.startswith("mteb/TinyLanguages%3A") and (tmp_path / file).is_file()
 
 
 @pytest.mark.parametrize(

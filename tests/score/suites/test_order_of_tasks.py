@@ -24,7 +24,6 @@ from bench.score.suites import (
     Suite,
     SuitePlugin,
     registry,
-    rescore,
 )
 
 
@@ -32,7 +31,7 @@ from bench.score.suites import (
 def use_suite(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     def use(suite: Suite) -> Suite:
         registry._checked(suite, "a test")
-        made = SuitePlugin(suite, "three.py", "", "0" * 64)
+        made = SuitePlugin(suite, "three.py", "0" * 64)
         monkeypatch.setattr(registry, "_from_files", {"three": made})
         return suite
 
@@ -72,20 +71,6 @@ def test_every_order_gives_one_average_and_verifies(order, use_suite, tmp_path) 
     assert {score.metric for score in run.scores if score.task == "Avg."} == {"spearman"}
     wrong = [finding for finding in check_scores(run) if finding.kind in ("score", "average")]
     assert {finding.outcome for finding in wrong} == {AGREES}, wrong
-
-
-def test_a_task_that_the_suite_no_longer_has_is_scored_only_if_one_function_is_left(
-    use_suite, tmp_path
-) -> None:
-    """Two functions under one protocol: which of them it was, nobody knows."""
-    run = scored(use_suite(suite_of(tuple(SETS))), tmp_path)
-    key = run.scores[0].key._replace(task="Gone")
-    arrays = run.predictions(run.scores[1].key)
-    assert rescore(key, arrays) is None
-    use_suite(suite_of(("First", "Second")))
-    again = rescore(key, arrays)
-    assert again is not None
-    assert again.value == run.scores[1].value
 
 
 IMPOSSIBLE = {

@@ -12,6 +12,7 @@ import pytest
 
 from bench.data.sets import DataFolder
 from bench.data.sets.sts_multi import TRACKS, TRANSLATIONS
+from bench.records import Score
 from bench.records.selection import known_sets
 from bench.score.suites import (
     TaskResult,
@@ -52,7 +53,11 @@ def test_each_protocol_has_an_average_that_is_named(scored: list[TaskResult]) ->
         LANGUAGES_PROTOCOL: [name for name in TRANSLATIONS if name != "en"],
     }
     for protocol, tasks in by_protocol.items():
-        of_protocol = [result for result in scored if result.protocol == protocol]
+        of_protocol = [
+            Score(**{name: getattr(result, name) for name in Score.__struct_fields__})
+            for result in scored
+            if result.protocol == protocol
+        ]
         mean = average(of_protocol)
         assert mean is not None and mean.detail == {"tasks": tasks}
         values = [round(one.value, 2) for one in of_protocol if one.task in tasks]
