@@ -52,6 +52,7 @@ def test_a_tiny_bert_has_the_loss_and_gradients_of_the_authors_code(reference_b,
 
     known, encoder = reference_c["tsdae_tiny_bert"], Formula(reference_b["tiny_bert"]).encoder
     method: Any = TSDAE()
+    method.recipe = {}
     method.encoder = encoder
     method.cross = nn.ModuleList(CrossAttention(encoder.config).double() for _ in range(2))
     for layer, cross in enumerate(method.cross):

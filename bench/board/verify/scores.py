@@ -92,11 +92,11 @@ def check_stored_average(score: Score, record: RunRecord) -> Finding:
 def _score_difference(score: Score, arrays: Arrays, again: TaskScore | None) -> str:
     if score.suite not in suite_names():
         raise NotChecked(NO_SUITE.format(score.suite))
-    if again is None:
-        raise NotChecked(f"{score.metric} of {score.suite} cannot be computed from what is stored")
     metrics = _metrics(score)
     if not metrics:
         raise NotChecked(f"{score.suite} has no task {score.task} under {score.protocol}")
+    if again is None:
+        raise NotChecked(f"{score.metric} of {score.suite} cannot be computed from what is stored")
     if score.metric not in metrics:
         return f"the metric {score.metric} is recorded, {score.suite} has {' or '.join(metrics)}"
     if not close(score.value, again.value):
