@@ -174,7 +174,7 @@ def test_a_home_that_cannot_be_written_costs_a_line_at_most(home: str, tmp_path:
         HOME=str(tmp_path / home),
         BENCH_CACHE="",
     )
-    assert code == 1 and "error: the tokenised corpus cannot be written to" in err
+    assert code == 2 and "error: the tokenised corpus cannot be written to" in err
     assert "BENCH_CACHE" in err
 
 
