@@ -26,6 +26,7 @@ from bench.board.publish.submissions import (
     check_submission,
     read_published_files,
     refuse,
+    refuse_array_paths,
 )
 from bench.board.publish.suites import check_suite_names, keep_suites, leave_out_suites
 from bench.board.publish.versions import RUNS
@@ -245,6 +246,7 @@ def _read_verified(run: Run, gathered: Gathered) -> dict[str, bytes]:
             refuse([check_stored_average(score, run.record)])
             continue
         arrays = run.predictions(score.key)
+        refuse_array_paths(score, arrays)
         refuse([check_hash(score, arrays), *check_score(score, arrays)])
         path = f"{folder}/{predictions_name(score.task, score.protocol, score.suite)}"
         stored[path] = _reduced(score, arrays)

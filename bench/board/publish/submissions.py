@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -159,10 +160,33 @@ def read_published_files(run: Run) -> dict[str, bytes]:
     return files
 
 
+def refuse_array_paths(score: Score, arrays: Mapping[str, np.ndarray]) -> None:
+    """Raise DataDamaged for an absolute path in the names or texts of a score's arrays.
+
+    Labels that are predicted are the data's own words, whatever they look like.
+    """
+    name = predictions_name(score.task, score.protocol, score.suite)
+    for key, values in arrays.items():
+        refuse_paths(key, f"the name of an array in {name}")
+        if values.dtype.kind == "U" and key not in ("prediction", "gold"):
+            for text in np.unique(values).tolist():
+                refuse_paths(text, f"{name}: {key}")
+
+
 def _parse_published(content: bytes, what: str) -> Any:
-    """Return the JSON value in UTF-8. Raises DataDamaged for anything else."""
+    """Return the JSON value in UTF-8. Raises DataDamaged for anything else, and for an object that
+    gives a field twice: readers differ in which value they take.
+    """
+
+    def fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        values = dict(pairs)
+        if len(values) < len(pairs):
+            (name, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+            raise DataDamaged(f"{what}: the field '{printable(name)[:40]}' has two values")
+        return values
+
     try:
-        return json.loads(content.decode("utf-8"))
+        return json.loads(content.decode("utf-8"), object_pairs_hook=fields)
     except (ValueError, RecursionError) as error:
         raise DataDamaged(f"{what}: not JSON: {one_line(error)}") from None
 
@@ -181,7 +205,9 @@ def _check_sizes(run: Run) -> None:
             raise DataDamaged(f"its predictions unpack to more than {ALL_ARRAY_BYTES:,} bytes")
     for score in run.scores:
         if score.task != AVERAGE:
-            check_arrays(score, run.predictions(score.key))
+            arrays = run.predictions(score.key)
+            check_arrays(score, arrays)
+            refuse_array_paths(score, arrays)
 
 
 def predictions_size(path: Path) -> int:

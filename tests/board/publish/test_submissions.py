@@ -99,6 +99,11 @@ def in_record(old: str, new: str) -> Forgery:
     return change
 
 
+def path_in_array(store: RunsFolder, run: RunRecord) -> None:
+    rows = len(read_arrays(predictions(store, run))["prediction"])
+    spoil(store, run, {"made_by": np.full(rows, "/home/ada/secret")})
+
+
 def with_score_fields(**fields: Any) -> Forgery:
     """Make a score with an extra value that its predictions do not give."""
     return lambda store, run: store.write(replace(run, scores=(replace(run.scores[0], **fields),)))
@@ -144,6 +149,11 @@ FORGERIES: dict[str, tuple[Forgery, str]] = {
         in_record('"git": {', '"git": {"folder": "$HOME/secret", '),
         "provenance.git.folder holds the absolute path of 'secret'",
     ),
+    "a field twice": (
+        in_record('"status":', '"status": "/home/ada/secret", "status":'),
+        "the field 'status' has two values",
+    ),
+    "a path in an array": (path_in_array, "made_by holds the absolute path of 'secret'"),
     "curve of text": (text_of("curve.jsonl", "../key.txt"), "curve.jsonl, line 1: not JSON"),
     "escaped path in a curve": (
         text_of("curve.jsonl", '{"step": 1}\n{"step": 2, "x": "\\/home\\/ada\\/secret"}'),
