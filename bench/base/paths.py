@@ -108,21 +108,22 @@ def path_name(path: str) -> str:
     return "local folder"
 
 
-def recorded_path(path: str, folder: Path | None = None) -> str:
+def recorded_path(path: str) -> str:
     """Return the name of a file or folder in a record.
 
-    It is relative to ``folder`` (None: the working directory), and outside of that the last part
-    only. A text that is no path of this machine, such as a hub's ``owner/name``, is unchanged.
+    It is relative to the working directory, and outside of that the last part only. A text that is
+    no path of this machine, such as a hub's ``owner/name``, is unchanged.
     """
     leads_out = ".." in re.split(r"[/\\]", path)
     if _WHOLE.match(path) is None and not leads_out:
         return path
-    inside = _relative(path, folder or Path.cwd())
+    inside = _relative(path)
     return path_name(path) if inside is None else inside
 
 
-def _relative(path: str, folder: Path) -> str | None:
-    """Return the path from ``folder``; None if it is outside of it."""
+def _relative(path: str) -> str | None:
+    """Return the path from the working directory; None if it is outside of it."""
+    folder = Path.cwd()
     typed = os.path.expanduser(path)
     if ":" in path.partition("/")[0] or "\\" in path or path.startswith(("$", "%")):
         return None  # of another system, or of another environment
@@ -135,26 +136,25 @@ def _relative(path: str, folder: Path) -> str | None:
     return None
 
 
-def hide_paths(text: str, folder: Path | None = None) -> str:
+def hide_paths(text: str) -> str:
     """Replace each absolute path in a sentence by its name in a record.
 
-    Paths with blanks are recognised inside ``folder`` (None: the working directory) and inside the
-    user's home.
+    Paths with blanks are recognised inside the working directory and inside the user's home.
     """
     # a user without a home has "~"
-    for known in (folder or Path.cwd(), Path(os.path.expanduser("~"))):
+    for known in (Path.cwd(), Path(os.path.expanduser("~"))):
         if len(known.parts) > 1:
             text = text.replace(f"{known}{os.sep}", "")
-    return _SEVERAL_PARTS.sub(lambda found: _hidden(found[0], folder), text)
+    return _SEVERAL_PARTS.sub(lambda found: _hidden(found[0]), text)
 
 
-def _hidden(found: str, folder: Path | None) -> str:
+def _hidden(found: str) -> str:
     """Return a path in a sentence as a record names it; the punctuation after it stays."""
     path = found.rstrip(".:")
-    return recorded_path(path, folder) + found[len(path) :]
+    return recorded_path(path) + found[len(path) :]
 
 
-def recorded_command(words: Sequence[str], folder: Path | None = None) -> str:
+def recorded_command(words: Sequence[str]) -> str:
     """Return a command line as a record holds it, without absolute paths.
 
     Paths are found in each word, after ``KEY=`` and between commas, too. A prompt is no path.
@@ -162,40 +162,40 @@ def recorded_command(words: Sequence[str], folder: Path | None = None) -> str:
     written: list[str] = []
     for before, word in zip(["", *words], words, strict=False):
         if not _is_prompt(before, word):
-            word = recorded_word(word, folder)
+            word = recorded_word(word)
         written.append(word)
     return shlex.join(written)
 
 
-def recorded_word(word: str, folder: Path | None = None) -> str:
+def recorded_word(word: str) -> str:
     """Return one word of a command as a record holds it: ``vectors:/a/x`` -> ``vectors:x``."""
     behind = _VALUE.match(word)
     begin = behind[0] if behind else ""
     value = word.removeprefix(begin)
     if " " not in value:
-        parts = [_recorded_part(part, folder) for part in value.split(",")]
+        parts = [_recorded_part(part) for part in value.split(",")]
         return begin + ",".join(parts)
     if _WHOLE.match(value):  # a path with blanks
-        return begin + recorded_path(value, folder)
-    return begin + hide_paths(value, folder)
+        return begin + recorded_path(value)
+    return begin + hide_paths(value)
 
 
-def _recorded_part(part: str, folder: Path | None) -> str:
+def _recorded_part(part: str) -> str:
     """Return one value between commas, which may have a name before it: ``mini=/models/mini``."""
     behind = _VALUE.match(part)
     begin = behind[0] if behind else ""
-    return begin + recorded_path(part.removeprefix(begin), folder)
+    return begin + recorded_path(part.removeprefix(begin))
 
 
-def hidden_values(value: Any, folder: Path | None = None) -> Any:
+def hidden_values(value: Any) -> Any:
     """Return a JSON value without absolute paths in its texts."""
     if isinstance(value, str):
         found = find_path(value)
         if found is None:
             return value
-        return recorded_path(value, folder) if found == value else hide_paths(value, folder)
+        return recorded_path(value) if found == value else hide_paths(value)
     if isinstance(value, Mapping):
-        return {key: hidden_values(item, folder) for key, item in value.items()}
+        return {key: hidden_values(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [hidden_values(item, folder) for item in value]
+        return [hidden_values(item) for item in value]
     return value

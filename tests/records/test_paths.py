@@ -104,30 +104,32 @@ def test_a_prompt_is_no_folder_because_it_begins_with_a_slash() -> None:
     assert find_path("see /home/ada/x", is_prompt=True) == "/home/ada/x"
 
 
-def test_a_path_is_named_relative_to_the_working_directory_or_by_its_last_part() -> None:
-    here = Path("/home/ada/work")
-    assert recorded_path("/home/ada/work/texts/nli.csv", here) == "texts/nli.csv"
-    assert recorded_path("/home/ada/other/nli.csv", here) == "nli.csv"
-    assert recorded_path("/home/ada/working/nli.csv", here) == "nli.csv"
-    assert recorded_path("../other/nli.csv", here) == "nli.csv"
-    assert recorded_path("../work/nli.csv", here) == "nli.csv"
-    assert recorded_path("texts/nli.csv", here) == "texts/nli.csv"
-    assert recorded_path("owner/name", here) == "owner/name"
-    assert recorded_path("file:///home/ada/work/x.csv", here) == "x.csv"
-    assert recorded_path("D:\\texts\\nli.csv", here) == "nli.csv"
+def test_a_path_is_named_relative_to_the_working_directory_or_by_its_last_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Path, "cwd", lambda: Path("/home/ada/work"))
+    assert recorded_path("/home/ada/work/texts/nli.csv") == "texts/nli.csv"
+    assert recorded_path("/home/ada/other/nli.csv") == "nli.csv"
+    assert recorded_path("/home/ada/working/nli.csv") == "nli.csv"
+    assert recorded_path("../other/nli.csv") == "nli.csv"
+    assert recorded_path("../work/nli.csv") == "nli.csv"
+    assert recorded_path("texts/nli.csv") == "texts/nli.csv"
+    assert recorded_path("owner/name") == "owner/name"
+    assert recorded_path("file:///home/ada/work/x.csv") == "x.csv"
+    assert recorded_path("D:\\texts\\nli.csv") == "nli.csv"
     assert path_name("/home/ada/mini/checkpoint") == "mini"
     assert path_name("/") == "local folder"
 
 
-def test_a_command_is_repeated_in_the_folder_of_its_author() -> None:
-    here = Path("/home/ada/work")
+def test_a_command_is_repeated_in_the_folder_of_its_author(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "cwd", lambda: Path("/home/ada/work"))
     words = ["bench", "run", "found.toml", "--data", "/data", "--runs=/home/ada/work/runs"]
     words += ["--corpus", "/home/ada/my texts/nli.csv", "--backbone", "mini=/m/mini,builtin"]
     words += ["--set", "teacher=/t/simcse-builtin-s1-01234567/checkpoint", "--prefix", "/no_think"]
     words += ["vectors:/home/v.npz", "https://host/v1/embeddings", "--set", "prompt=/a/b [X]"]
     words += ["--suite", "retrieval:/data/asked", "--suite=pairs:own=/data/a.tsv:text,other,score"]
     words += ["--prompt-query", "/query"]
-    made = recorded_command(words, here)
+    made = recorded_command(words)
     assert made == (
         "bench run found.toml --data data --runs=runs --corpus nli.csv "
         "--backbone mini=mini,builtin "
@@ -141,16 +143,20 @@ def test_a_command_is_repeated_in_the_folder_of_its_author() -> None:
     "command",
     ["bench run --data /data", "bench run --data=/data", "bench run --backbone mini=/m,builtin"],
 )
-def test_a_word_of_a_command_is_a_folder_without_a_second_part(command: str) -> None:
+def test_a_word_of_a_command_is_a_folder_without_a_second_part(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "cwd", lambda: Path("/nowhere"))
     found = find_path_in_command(command)
     assert found is not None and found.startswith("/")
-    hidden = recorded_command(command.split(), Path("/nowhere"))
+    hidden = recorded_command(command.split())
     assert find_path_in_command(hidden) is None
     assert find_path_in_command("bench evaluate m --prefix /no_think --suite sts") is None
 
 
-def test_a_sentence_keeps_everything_but_the_folders() -> None:
-    said = hide_paths("/home/ada/x.csv: row 3 (see '/mnt/w/y.csv')", Path("/mnt/w"))
+def test_a_sentence_keeps_everything_but_the_folders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "cwd", lambda: Path("/mnt/w"))
+    said = hide_paths("/home/ada/x.csv: row 3 (see '/mnt/w/y.csv')")
     assert said == "x.csv: row 3 (see 'y.csv')"
 
 
