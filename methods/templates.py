@@ -201,11 +201,11 @@ def wrap_sentences(
     features = pad([row.ids for row in rows], int(backbone.tokenizer.pad_token_id or 0))
     n, T = features["input_ids"].shape
     place = torch.arange(T)
-    start = column([row.start for row in rows])
-    stop = column([row.stop for row in rows])
-    opening = column([template.specials[0] for template in templates])
-    closing = column([template.specials[1] for template in templates])
-    total = column([len(row.ids) for row in rows])
+    start = in_a_column([row.start for row in rows])
+    stop = in_a_column([row.stop for row in rows])
+    opening = in_a_column([template.specials[0] for template in templates])
+    closing = in_a_column([template.specials[1] for template in templates])
+    total = in_a_column([len(row.ids) for row in rows])
     sentence = (place >= start) & (place < stop)
     inside = (place >= opening) & (place < total - closing)
     slot = torch.zeros(n, T, dtype=torch.int64)
@@ -213,7 +213,7 @@ def wrap_sentences(
         for k, at in enumerate(row.slots, 1):
             slot[number, at] = k
     # a sentence may share its only token with the template
-    lengths = (total - column([len(template) for template in templates])).clamp_min(0)
+    lengths = (total - in_a_column([len(template) for template in templates])).clamp_min(0)
     lengths_K, gap = lengths.squeeze(1).unique(return_inverse=True)
     own = [len(row.ids) - (row.stop - row.start) for row in rows]
     return {
@@ -222,14 +222,14 @@ def wrap_sentences(
         "sentence_mask": sentence.long(),
         "prompt_mask": (inside & ~sentence).long(),
         "slot": slot,
-        "mask_position": column([row.mask for row in rows]).squeeze(1),
+        "mask_position": in_a_column([row.mask for row in rows]).squeeze(1),
         "gap": gap,
         "gaps": torch.tensor(len(lengths_K)),
         "template_tokens": torch.tensor(max(own, default=0)),
     }
 
 
-def column(numbers: Sequence[int]) -> Tensor:
+def in_a_column(numbers: Sequence[int]) -> Tensor:
     """Return a number of each row, (n, 1)."""
     return torch.tensor(numbers, dtype=torch.int64).unsqueeze(1)
 

@@ -75,7 +75,7 @@ class Backbone:
         """True if the first token's state depends on later tokens; False for a causal model."""
         return reads_ahead(self.encoder)
 
-    # both are read once: the numbers are on the encoder's device, and each step would wait for a GPU
+    # both are read once: they are on the encoder's device, and each step would wait for a GPU
     @cached_property
     def first_position(self) -> int:
         """The position id of a sentence's first token: 0 for BERT, padding_idx + 1 for RoBERTa."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bench.compare.statistics.rows import is_start, is_trained
+from bench.compare.statistics.rows import is_start, was_trained
 from bench.compare.statistics.summary import Apart
 from bench.compare.statistics.terms import corpus_words
 from bench.records.record import RunRecord
@@ -38,7 +38,7 @@ class Usual:
             sorted(
                 (usual._place(record), record.provenance.corpus.sha256 or "")
                 for record in records
-                if is_trained(record)
+                if was_trained(record)
             )
         )
         return replace(usual, texts=texts if known is None else {**texts, **known.texts})
@@ -50,7 +50,7 @@ class Usual:
         """
         text = ""
         sha256 = record.provenance.corpus.sha256 or ""
-        if is_trained(record) and sha256 != self.texts[self._place(record)]:
+        if was_trained(record) and sha256 != self.texts[self._place(record)]:
             text = corpus_words(record) or UNNAMED_TEXT
         return Apart(self._rarer_budget(record), text)
 

@@ -48,7 +48,7 @@ class Seeds:
 
     @property
     def sd(self) -> float | None:
-        """Of the values; None with one seed."""
+        """Return the standard deviation of the values; None with one seed."""
         return stdev(self.values) if len(self.values) > 1 else None
 
     @property

@@ -58,7 +58,7 @@ def is_start(record: RunRecord) -> bool:
     return record.setting != "none" and done is not None and done.steps == BEFORE_TRAINING
 
 
-def is_trained(record: RunRecord) -> bool:
+def was_trained(record: RunRecord) -> bool:
     """Say if the run of a method that trains has taken a step, or may have."""
     return record.setting != "none" and not is_start(record)
 

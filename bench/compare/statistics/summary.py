@@ -17,7 +17,7 @@ from bench.compare.statistics.rows import (
     by_protocol,
     group_rows,
     is_start,
-    is_trained,
+    was_trained,
 )
 from bench.compare.statistics.table import (
     AVERAGE,
@@ -76,7 +76,7 @@ def summarise(
             scored += [(key, record, scores) for key, scores in by_protocol(record).items()]
     trained: dict[Place, set[str | None]] = {}
     for key, record, _ in scored:
-        if is_trained(record):
+        if was_trained(record):
             own = apart.get(record.run_id, Apart())
             place = Place(*key, record.setting, record.backbone_name, own)
             trained.setdefault(place, set()).add(record.provenance.corpus.sha256)
@@ -101,7 +101,7 @@ def _places(
 
     ``trained``: the tables with trained rows, each with the texts that its rows were trained on.
     """
-    if is_trained(record):
+    if was_trained(record):
         return [Place(*key, record.setting, record.backbone_name, own)]
     setting = "unsupervised" if record.setting == "none" else record.setting
     text = None if is_start(record) else record.provenance.corpus.sha256

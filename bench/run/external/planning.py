@@ -1,4 +1,4 @@
-"""Find the model that an argument means, plan its run, and look at it before anything is encoded."""
+"""Find the model that an argument means, plan its run, and look at it before encoding."""
 
 from __future__ import annotations
 
