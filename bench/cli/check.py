@@ -58,6 +58,11 @@ def _findings_by_name(
             "a Python file that defines a method or a suite: docs/add-a-method.md, "
             "docs/add-a-suite.md",
         )
+    if name.endswith(".toml"):
+        raise BenchError(
+            f"{name}: bench check tests methods and suites, not plans",
+            f"bench run --plan {name} --dry-run",
+        )
     folder = DataFolder(data)
     folder.check_root()
     if name in suite_names():

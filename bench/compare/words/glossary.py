@@ -9,7 +9,7 @@ TERMS = {
     "CxC": "Crisscrossed Captions: STS on pairs of image captions",
     "transfer": "accuracy of a linear classifier on the vectors, over seven data sets",
     "clustering": "share of texts that k-means puts with their topic, over eight data sets",
-    "fewshot": "accuracy of a linear classifier that has 16 examples per class",
+    "few-shot": "accuracy of a linear classifier that has 16 examples per class",
     "Avg.": "mean over the tasks of the suite",
     "CI": "confidence interval",
     "unsupervised": "trained on sentences without labels",

@@ -20,6 +20,7 @@ SUITES = {
     "sts": "STS",
     "sts-multi": "multilingual STS",
     "cxc": "CxC",
+    "fewshot": "few-shot",
     "mteb": "MTEB",
     OWN_DATA: "own files",
 }
