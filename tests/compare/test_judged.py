@@ -116,6 +116,7 @@ def test_one_seed_alone_says_nothing() -> None:
         assert np.isnan(project(world, values, t)[0].minus(1).p_P).all()
 
 
+@pytest.mark.matrix(every=4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["equal rows", "seeds alone", "unequal numbers of seeds", "19 rows"]
@@ -138,6 +139,7 @@ def test_intervals_hold_the_truth_93_to_99_times_in_100(name: str) -> None:
     assert 0.93 <= np.mean(held) <= 0.99 and 0.93 <= np.mean(of_difference) <= 0.99
 
 
+@pytest.mark.matrix(every=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("wide", [{"unequal": 1.8}, {"wide": (0,), "times": 7.0}])
 def test_a_difference_is_found_among_methods_that_vary_much(wide: dict[str, float]) -> None:

@@ -56,6 +56,7 @@ def test_shared_sentences_are_paid_for() -> None:
     assert wrong[True] / tables > 0.15
 
 
+@pytest.mark.matrix(every=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("items", [100, 400])
 def test_intervals_of_correlations_hold_the_true_value(items: int) -> None:

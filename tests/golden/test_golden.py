@@ -84,17 +84,11 @@ def test_no_score_of_an_untrained_encoder_has_moved() -> None:
     assert moved(held, golden.scores()) == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("suite", ["sts"])
-def test_the_protocols_of_a_suite_give_the_same_scores(suite: str, shared: Path) -> None:
-    """Nightly, of all suites: a protocol does not change under its name."""
-    assert moved(scores_of(suite), golden.suites(shared / "data", [suite])) == []
-
-
 @pytest.mark.nightly
 @pytest.mark.slow(seconds=60)
 @pytest.mark.parametrize("suite", golden.SUITES)
 def test_every_protocol_gives_the_same_scores(suite: str, shared: Path) -> None:
+    """A protocol does not change under its name; daily, tests/promises/test_score_suites.py."""
     assert moved(scores_of(suite), golden.suites(shared / "data", [suite])) == []
 
 

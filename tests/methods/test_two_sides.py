@@ -9,12 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import mteb
 import numpy as np
 import pytest
 from models import built
 from sentence_transformers import SentenceTransformer
-from shared_words import Shared, made, write_folder
+from shared_words import made, write_folder
 from st_folders import bert_folder, st_folder, word_tokenizer
 
 import bench
@@ -114,6 +113,9 @@ def test_a_prompt_that_is_given_goes_before_the_models_own(bert: Path, tmp_path:
 
 def mteb_says(model: Any) -> float:
     """Return mteb's nDCG@10 x 100; its warnings are not ours."""
+    import mteb
+    from mteb_tasks import Shared
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         done = mteb.evaluate(

@@ -88,19 +88,32 @@ def test_the_wheel_works_in_an_empty_environment(built: Path) -> None:
     assert f"bench {wheel.name.split('-')[1]} works with Python 3." in done.stdout
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("from_wheel", [pytest.param(True, marks=pytest.mark.nightly), False])
-def test_a_users_folder_methods_hides_nothing(
-    request: pytest.FixtureRequest, from_wheel: bool, tmp_path: Path
-) -> None:
-    """``python -m bench`` looks in the working directory first.
-
-    Daily of what is installed, which in tox is the wheel and else the clone. Only the nightly one
-    builds: a build writes bench/_version.py, which tests beside it import.
-    """
+@pytest.fixture
+def with_methods(tmp_path: Path) -> Path:
+    """Return a folder of a user that has a package ``methods``."""
     (tmp_path / "methods").mkdir()
     (tmp_path / "methods" / "__init__.py").write_text("raise SystemExit('the wrong folder')")
-    (tmp_path / "mine.py").write_text(
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_a_users_folder_methods_hides_nothing(with_methods: Path) -> None:
+    """Python looks in the working directory first."""
+    code = "import bench.methods; print(bench.methods.__file__)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=with_methods
+    )
+    assert done.returncode == 0, done.stderr
+    assert not Path(done.stdout.strip()).is_relative_to(with_methods)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("from_wheel", [True, False])
+def test_a_plugin_finds_our_methods_beside_a_users_folder_methods(
+    request: pytest.FixtureRequest, from_wheel: bool, with_methods: Path
+) -> None:
+    """Of a wheel that is built here, and of what is installed: in tox a wheel, else the clone."""
+    (with_methods / "mine.py").write_text(
         "from pathlib import Path\n\nfrom bench.methods import simcse\n\n"
         "Path('place.txt').write_text(simcse.__file__)\n\n\n"
         "class Mine(simcse.SimCSE):\n    name = 'mine'\n"
@@ -110,15 +123,15 @@ def test_a_users_folder_methods_hides_nothing(
         built: Path = request.getfixturevalue("built")
         (wheel,) = built.glob("*.whl")
         with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(tmp_path / "site")
-        environment["PYTHONPATH"] = str(tmp_path / "site")
+            archive.extractall(with_methods / "site")
+        environment["PYTHONPATH"] = str(with_methods / "site")
     done = subprocess.run(
         [sys.executable, "-m", "bench", "methods", "mine", "--plugin", "mine.py", "--json"],
         capture_output=True,
         text=True,
-        cwd=tmp_path,
+        cwd=with_methods,
         env=environment,
     )
     assert done.returncode == 0 and '"mine"' in done.stdout, done.stderr
-    place = Path((tmp_path / "place.txt").read_text())
-    assert place.is_relative_to(tmp_path / "site") is from_wheel
+    place = Path((with_methods / "place.txt").read_text())
+    assert place.is_relative_to(with_methods / "site") is from_wheel

@@ -25,8 +25,8 @@ def here():
     return sorted((str(path), path.is_dir() or path.lstat().st_mtime_ns)
                   for path in Path().rglob("*") if "__pycache__" not in path.parts)
 
+before = here()
 for words in json.loads(Path(sys.argv[1]).read_text()):
-    before = here()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         os.dup2(out.fileno(), 1), os.dup2(err.fileno(), 2)
         sys.argv, code = ["bench", *words], 0
@@ -40,7 +40,9 @@ for words in json.loads(Path(sys.argv[1]).read_text()):
         sys.stdout.flush(), sys.stderr.flush()
         os.dup2(screen[0], 1), os.dup2(screen[1], 2)
         said = [file.seek(0) or file.read().decode() for file in (out, err)]
-    ends.append([words, code or 0, *said, here() == before])
+    now = here()
+    ends.append([words, code or 0, *said, now == before])
+    before = now
 print(json.dumps(ends))
 """
 

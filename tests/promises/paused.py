@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from started import Done, begun, hashes, record
+from started import Done, Process, begun, hashes, record
 
 PAUSED = """\
 import os
@@ -84,9 +83,7 @@ def said(steps: Path, what: str = "step") -> list[int]:
     return [int(line.split()[1]) for line in lines if line.startswith(f"{what} ")]
 
 
-def until(
-    reached: Callable[[], Any], process: subprocess.Popen[str] | None, seconds: float = 300
-) -> None:
+def until(reached: Callable[[], Any], process: Process | None, seconds: float = 300) -> None:
     """Wait until something is reached, while a process is at work."""
     end = time.monotonic() + seconds
     while not reached():

@@ -1,7 +1,8 @@
 """Processes that begin with all imported: forked from a server that has loaded bench and libraries.
 
 Of the five seconds of a process that trains a tiny encoder, four are imports of torch and
-transformers, and most of one is that of bench. The server imports, and calls nothing of bench.
+transformers, and most of one is that of bench and its methods. The server imports, and calls
+nothing of bench.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import atexit
 import functools
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -23,17 +23,22 @@ READ_AT_IMPORT = ("HF_", "OMP_", "PYTHON", "TOKENIZERS_")
 """How the names of variables begin that Python and the libraries look at as they start."""
 
 SERVER = """
-import atexit, contextlib, gc, importlib, json, multiprocessing, os, sys, types
+import atexit, gc, importlib, json, multiprocessing, os, pkgutil, sys, types
 from importlib.metadata import entry_points
 
-import accelerate, jinja2, pandas, peft, rich, scipy.stats, sentence_transformers, sklearn, torch
+import accelerate, jinja2, matplotlib.backends.backend_svg, pandas, peft, pyarrow.parquet, rich
+import scipy.stats, sentence_transformers, sklearn, torch
 from transformers import AutoModel, AutoTokenizer, BertModel
+
+import bench
 
 (command,) = entry_points(group="console_scripts", name="bench")
 main = command.load()
-for name in ("cli.run", "cli.compare", "cli.publish", "run.execute", "training.loop"):
-    with contextlib.suppress(ModuleNotFoundError):  # another name only makes processes slower
-        importlib.import_module(f"bench.{name}")
+for method in entry_points(group="bench.methods"):
+    method.load()
+for module in pkgutil.walk_packages(bench.__path__[:1], "bench."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
 
 def work(asked):
     os.setsid()
@@ -60,12 +65,18 @@ trial = context.Process(target=os.getpid)
 trial.start()
 trial.join()
 print("ready", flush=True)
+children = {}
 for line in sys.stdin:
-    child = context.Process(target=work, args=(json.loads(line),))
-    child.start()
-    print(child.pid, flush=True)
-    child.join()
-    print(child.exitcode, flush=True)
+    asked = json.loads(line)
+    if "child" in asked:
+        child = children[asked["child"]]
+        child.join(asked["seconds"])
+        print(json.dumps(child.exitcode), flush=True)
+    else:
+        child = context.Process(target=work, args=(asked,))
+        child.start()
+        children[child.pid] = child
+        print(child.pid, flush=True)
 """
 
 
@@ -87,7 +98,7 @@ class ServerEnded(Exception):
 
 
 class Server:
-    """A process that has imported bench and its libraries, and forks one of bench at a time."""
+    """A process that has imported bench and its libraries, and forks those of bench."""
 
     def __init__(self) -> None:
         self.variables = environment()
@@ -97,24 +108,19 @@ class Server:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            bufsize=0,  # what a buffer holds, select does not see
+            bufsize=0,  # what is asked is sent at once
             start_new_session=True,
         )
         atexit.register(self.process.communicate)  # which closes its input, and waits for its end
         self.answer()
 
     def ask(self, asked: Mapping[str, object]) -> None:
-        """Have the server start a process; it answers with its number, later with its exit code."""
+        """Have the server start a process, or wait for one; it answers in a line."""
         assert self.process.stdin is not None
         try:
             self.process.stdin.write(json.dumps(asked).encode() + b"\n")
         except BrokenPipeError:
             raise self.ended() from None
-
-    def answers_within(self, seconds: float) -> bool:
-        """Tell whether an answer can be read before so many seconds have passed."""
-        assert self.process.stdout is not None
-        return bool(select.select([self.process.stdout], [], [], seconds)[0])
 
     def answer(self) -> str:
         """Return the next line that the server says."""
@@ -159,29 +165,54 @@ def _started() -> Server | None:
         return None
 
 
-def run(
-    argv: list[str], script: str | None, cwd: Path, environment: Mapping[str, str], seconds: float
-) -> tuple[int, str, str]:
-    """Run ``bench`` (the first of ``argv``), or a script, and return exit code, output and errors.
+class Child:
+    """A process that the server forks: what tests use of subprocess.Popen, in its words.
 
-    It is killed after so many seconds, and subprocess.TimeoutExpired is raised. ServerEnded is
-    raised if the server ends before it.
+    ``argv`` are the words of ``bench``, of which it is the first, or those of a script. ServerEnded
+    is raised if the server ends before it.
     """
-    server = _server()
-    assert server is not None, "see fits"
-    with tempfile.TemporaryDirectory() as folder:
-        out, err = Path(folder, "out"), Path(folder, "err")
-        for path in (out, err):
-            path.touch()
-        asked = {"argv": argv, "script": script, "cwd": str(cwd), "out": str(out), "err": str(err)}
-        server.ask(asked | {"environment": dict(environment)})
-        child = int(server.answer())
-        try:
-            if not server.answers_within(seconds):
-                raise subprocess.TimeoutExpired(argv, seconds)
-        except BaseException:
-            os.killpg(child, signal.SIGKILL)
-            server.answer()
-            raise
-        code = int(server.answer())
-        return code, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8")
+
+    def __init__(
+        self, argv: list[str], script: str | None, cwd: Path, environment: Mapping[str, str]
+    ) -> None:
+        server = _server()
+        assert server is not None, "see fits"
+        self.server, self.argv = server, argv
+        self.returncode: int | None = None
+        self.folder = tempfile.TemporaryDirectory()
+        self.out, self.err = (Path(self.folder.name, name) for name in ("out", "err"))
+        self.out.touch()
+        self.err.touch()
+        asked = {"argv": argv, "script": script, "cwd": str(cwd)}
+        asked |= {"out": str(self.out), "err": str(self.err), "environment": dict(environment)}
+        server.ask(asked)
+        self.pid = int(server.answer())
+
+    def poll(self) -> int | None:
+        """Return its exit code, None while it is at work."""
+        return self._ended_within(0)
+
+    def _ended_within(self, seconds: float | None) -> int | None:
+        if self.returncode is None:
+            self.server.ask({"child": self.pid, "seconds": seconds})
+            try:
+                answer = self.server.answer()
+            except ServerEnded:
+                raise
+            except BaseException:
+                os.killpg(self.pid, signal.SIGKILL)
+                self.server.answer()
+                raise
+            self.returncode = json.loads(answer)
+        return self.returncode
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Wait for its end, and return output and errors."""
+        if self._ended_within(timeout) is None:
+            raise subprocess.TimeoutExpired(self.argv, timeout or 0)
+        out, err = (path.read_text(encoding="utf-8") for path in (self.out, self.err))
+        self.folder.cleanup()
+        return out, err
+
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)

@@ -6,6 +6,7 @@ with all imported (prepared.py); ``alone`` ones begin as a user's do.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -78,16 +79,25 @@ def python(
     )
 
 
-def begun(
-    *words: str | Path, cwd: Path, env: Mapping[str, str] | None = None
-) -> subprocess.Popen[str]:
+Process = subprocess.Popen[str] | prepared.Child
+
+
+def begun(*words: str | Path, cwd: Path, env: Mapping[str, str] | None = None) -> Process:
     """Start ``bench`` in a session of its own, and do not wait: a test stops or kills it."""
-    return _begun([BENCH, *map(str, words)], cwd, environment(**env or {}))
+    return _begun([BENCH, *map(str, words)], None, cwd, environment(**env or {}))
 
 
-def _begun(words: list[str], cwd: Path, variables: Mapping[str, str]) -> subprocess.Popen[str]:
+def _begun(
+    argv: list[str],
+    script: str | None,
+    cwd: Path,
+    variables: Mapping[str, str],
+    alone: bool = False,
+) -> Process:
+    if not alone and prepared.fits(variables):
+        return prepared.Child(argv, script, cwd, variables)
     return subprocess.Popen(
-        words,
+        argv if script is None else [sys.executable, "-c", script, *argv[1:]],
         cwd=cwd,
         env=variables,
         stdin=subprocess.DEVNULL,
@@ -108,17 +118,14 @@ def _ended(
     variables: Mapping[str, str],
     alone: bool,
 ) -> Done:
-    if alone or not prepared.fits(variables):
-        command = argv if script is None else [sys.executable, "-c", script, *argv[1:]]
-        process = _begun(command, cwd, variables)
-        try:
-            out, err = process.communicate(timeout=seconds)
-        except BaseException:
+    process = _begun(argv, script, cwd, variables, alone)
+    try:
+        out, err = process.communicate(timeout=seconds)
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-            raise
-        end = process.returncode
-    else:
-        end, out, err = prepared.run(argv, script, cwd, variables, seconds)
+        raise
+    end = process.returncode
     if code is not None and end != code:
         raise UnexpectedEnd(
             f"{' '.join(argv)}\nended with {end}, not {code}\n{out[-4000:]}\n{err[-4000:]}"

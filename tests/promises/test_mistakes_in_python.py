@@ -31,16 +31,18 @@ def here():
     return sorted((str(path), path.stat().st_size, path.stat().st_mtime_ns)
                   for path in [Path(), *Path().rglob("*")])
 
-said = []
+said, before = [], here()
 for call in json.loads(Path(sys.argv[1]).read_text()):
-    before, kind, message = here(), "nothing was wrong", ""
+    kind, message = "nothing was wrong", ""
     try:
         eval(call)
     except bench.BenchError as error:
         kind, message = "BenchError", str(error)
     except BaseException as error:
         kind, message = type(error).__name__, str(error)
-    said.append([kind, message, here() == before])
+    now = here()
+    said.append([kind, message, now == before])
+    before = now
 print(json.dumps(said))
 """
 

@@ -202,9 +202,13 @@ def test_a_process_of_its_own_says_the_same(wrong: Path, copied: Any, ends: dict
 
 
 FILES_AT_MOST = """
-import os, resource, sys
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
-os.execv(sys.argv[2], sys.argv[2:])
+import resource, sys
+from importlib.metadata import entry_points
+
+limit, *sys.argv = sys.argv[1:]
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
+(command,) = entry_points(group="console_scripts", name="bench")
+sys.exit(command.load()())
 """
 """A disk that takes no larger file: as on a full one, a write fails in the middle."""
 
@@ -214,8 +218,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 def test_a_full_disk_is_one_line_and_the_same_command_goes_on(tmp_path: Path, tiny: Path) -> None:
     words = ["run", "cls", "--backbone", str(tiny), "--suite", "pairs.tsv", "--plain"]
     write_pairs(tmp_path / "pairs.tsv")
-    # alone, for other processes print into files
-    full = python(FILES_AT_MOST, "2000", BENCH, *words, cwd=tmp_path, code=None, alone=True)
+    full = python(FILES_AT_MOST, "2000", "bench", *words, cwd=tmp_path, code=None)
     assert full.code in (1, 2)
     line = error_line(full)
     assert "runs/cls-tiny" in line and ("File too large" in line or "cannot be written" in line), (

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from paused import lasting, listed, said, until, write_fails, write_paused
 from slurm_cluster import SlurmCluster, why_not
-from started import begun, bench, environment, record, run_folders
+from started import Process, begun, bench, environment, record, run_folders
 
 STEPS = 60
 HERE = ["--device", "cpu", "--precision", "fp32"]
@@ -86,7 +86,7 @@ class Plan:
         bench(*self.words, *HERE, "--runs", quiet, cwd=self.folder, env=env)
         return {run.name: lasting(run) for run in run_folders(quiet)}
 
-    def kill_one(self, process: subprocess.Popen[str] | None) -> None:
+    def kill_one(self, process: Process | None) -> None:
         """Kill the process of a run in the middle of its training."""
 
         def in_the_middle() -> int | None:
@@ -105,7 +105,7 @@ class Plan:
 
 
 @contextlib.contextmanager
-def at_work(plan: Plan, *more: str | Path, **env: str) -> Iterator[subprocess.Popen[str]]:
+def at_work(plan: Plan, *more: str | Path, **env: str) -> Iterator[Process]:
     """Start the plan, and end what is left of it."""
     words = [*plan.words, *more, "--runs", plan.runs]
     process = begun(*words, cwd=plan.folder, env=plan.env() | env)

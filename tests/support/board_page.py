@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from browser import Visit, address, visit
-from playwright.sync_api import Browser, Locator, Page
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
 
 ROWS = "table.main tbody:not(.finished) tr:not(.printed):visible"
 STS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")

@@ -1,7 +1,8 @@
 """A real browser for tests of pages: the system's Chromium, driven by Playwright, with a watch on
 all that it asks for and complains of.
 
-The fixture ``chromium`` is one browser for a test module.
+The fixture ``chromium`` is one browser for a test module. Playwright is imported by the tests that
+are run: to compile and load it takes seconds, which every worker would spend.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
@@ -37,6 +40,8 @@ def chromium() -> Iterator[Browser]:
     """Start Chromium once for a module; it finds no host but this one."""
     if CHROMIUM is None:
         pytest.skip("no Chromium here: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright, launched(playwright) as browser:
         yield browser
 
@@ -50,6 +55,20 @@ def launched(playwright: Any) -> Iterator[Browser]:
     )
     yield browser
     browser.close()
+
+
+def expect(place: Any) -> Any:
+    """Return Playwright's assertions about a place of a page."""
+    from playwright import sync_api
+
+    return sync_api.expect(place)
+
+
+def violations(page: Page, **options: Any) -> Any:
+    """Return what axe finds wrong with an open page."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    return Axe().run(page, **options).response["violations"]
 
 
 @dataclass

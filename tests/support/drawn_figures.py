@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure as Sheet
 
 from bench.board.board import Board
 from bench.board.figures import Figure, board_figures
@@ -44,6 +43,8 @@ def table_of(board: Board, suite: str) -> BoardTable:
 
 def draw(board: Board) -> Drawn:
     """Draw all figures, and keep the sheet that each was written from."""
+    from matplotlib.figure import Figure as Sheet
+
     done, sheets = Drawn(board), []
     savefig = Sheet.savefig
     with pytest.MonkeyPatch.context() as patched:

@@ -1,4 +1,4 @@
-"""Made-up queries and documents that share words: as files, and as a task of mteb."""
+"""Made-up queries and documents that share words, as files."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import Dataset
-from mteb.abstasks.retrieval import AbsTaskRetrieval
-from mteb.abstasks.task_metadata import TaskMetadata
 
 WORDS = [
     "man",
@@ -68,41 +65,3 @@ def write_folder(place: Path) -> Path:
     write_lines(place / "corpus.jsonl", data["corpus"])
     write_table(place / "qrels.tsv", data["qrels"])
     return place
-
-
-class Shared(AbsTaskRetrieval):
-    """The same queries and documents as a task of mteb."""
-
-    metadata = TaskMetadata(
-        name="SharedWords",
-        dataset={"path": "none", "revision": "1"},
-        description="made up",
-        type="Retrieval",
-        eval_splits=["test"],
-        eval_langs=["eng-Latn"],
-        main_score="ndcg_at_10",
-    )
-
-    def load_data(self, num_proc: int | None = None, **kwargs: Any) -> None:
-        data = made()
-        grades: dict[str, dict[str, int]] = {}
-        for row in data["qrels"]:
-            grades.setdefault(row["query-id"], {})[row["corpus-id"]] = row["score"]
-        self.dataset = {
-            "default": {
-                "test": {
-                    "queries": Dataset.from_list(
-                        [{"id": one["_id"], "text": one["text"]} for one in data["queries"]]
-                    ),
-                    "corpus": Dataset.from_list(
-                        [
-                            {"id": one["_id"], **{k: one[k] for k in ("title", "text")}}
-                            for one in data["corpus"]
-                        ]
-                    ),
-                    "relevant_docs": grades,
-                    "top_ranked": None,
-                }
-            }
-        }
-        self.data_loaded = True

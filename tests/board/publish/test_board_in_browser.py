@@ -5,13 +5,16 @@ them.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from board_page import ROWS, choose, column, current, header, methods, sort_by
-from browser import address, visit
+from browser import address, expect, visit
 from made_runs import made_run
-from playwright.sync_api import Browser, Page, expect
 from published import publish
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.nightly  # each of them drives a browser
 

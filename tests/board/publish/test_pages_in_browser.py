@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from browser import PHONE, WIDE, address, host, under, visit
-from playwright.sync_api import Browser, Page
+from browser import PHONE, WIDE, address, host, under, violations, visit
 from published import SUB_PATH
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.nightly  # each of them drives a browser
 
@@ -112,7 +113,7 @@ def test_no_serious_finding_of_accessibility(
     with visit(chromium, address(page_of(site, kind)), size, dark=dark) as seen:
         for one in seen.page.locator("details").all()[:12]:  # more of the same takes a minute
             one.evaluate("one => { one.open = true }")
-        found = Axe().run(seen.page, options=WCAG).response["violations"]
+        found = violations(seen.page, options=WCAG)
         serious = [
             (one["id"], one["help"], [node["html"][:200] for node in one["nodes"][:3]])
             for one in found

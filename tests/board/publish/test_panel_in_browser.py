@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pytest
 from board_page import column, current, show_tasks, shown_tables
-from browser import Visit
-from playwright.sync_api import Page, expect
+from browser import Visit, expect
 
 from bench.board.repeat import NOT_REPEATABLE
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 pytestmark = pytest.mark.nightly  # each of them drives a browser
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import pytrec_eval
-from mteb._evaluators.retrieval_metrics import calculate_retrieval_scores
 
 from bench.score.metrics.retrieval import (
     average_precision,
@@ -65,6 +64,9 @@ def test_measures_are_those_of_pytrec_eval_and_mteb(
         assert values_Q == pytest.approx([theirs[query][name] for query in qrels], abs=1e-9), name
         assert 0.1 < values_Q.mean() < 0.95
     rr_Q = reciprocal_rank(relevance_QK)
+    # to load mteb takes seconds
+    from mteb._evaluators.retrieval_metrics import calculate_retrieval_scores
+
     mteb = calculate_retrieval_scores(run, qrels, [10, 100])
     assert rr_Q.mean() == pytest.approx(mteb.mrr["MRR@10"], abs=1e-9)
     assert 0.1 < rr_Q.mean() < 0.95

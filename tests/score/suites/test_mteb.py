@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import zlib
 from pathlib import Path
@@ -16,17 +15,8 @@ import scipy.stats
 from bench.base.errors import BenchError
 from bench.data.sets import DataFolder
 from bench.score.suites import RunPlace, Task, suite
-
-mteb = pytest.importorskip("mteb")
-from datasets import Dataset, DatasetDict  # noqa: E402
-from mteb.abstasks.sts import AbsTaskSTS  # noqa: E402
-from mteb.abstasks.task_metadata import TaskMetadata  # noqa: E402
-
-from bench.score.suites.mteb import mteb_task  # noqa: E402
-from bench.score.suites.mteb_names import with_subsets  # noqa: E402
-
-WORDS = ["a", "cat", "dog", "bird", "sleeps", "runs", "sings", "on"]
-WORDS += ["under", "the", "red", "old", "mat", "tree", "house"]
+from bench.score.suites.mteb import mteb_task
+from bench.score.suites.mteb_names import with_subsets
 
 
 def hashed(sentences: Any) -> np.ndarray:
@@ -35,29 +25,6 @@ def hashed(sentences: Any) -> np.ndarray:
     known = {w: np.random.default_rng(zlib.crc32(w.encode())).normal(size=16) for w in words}
     rows = [sum((known[w] for w in s.split()), np.zeros(16)) for s in sentences]
     return np.array(rows, dtype=np.float32)
-
-
-def meta(name: str, kind: Any, main: str, eval_langs: Any = ("eng-Latn",)) -> TaskMetadata:
-    about: Any = {"description": "made by a test", "category": "t2t", "eval_splits": ["test"]}
-    about |= {"dataset": {"path": "local", "revision": "r1"}, "eval_langs": eval_langs}
-    return TaskMetadata(name=name, type=kind, main_score=main, **about)
-
-
-def random_sentences(n: int, seed: int) -> list[str]:
-    rng = random.Random(seed)
-    return [" ".join(rng.choices(WORDS, k=6)) for _ in range(n)]
-
-
-class TinySts(AbsTaskSTS):
-    metadata = meta("TinySts", "STS", "cosine_spearman")
-
-    def load_data(self, **_: Any) -> None:
-        first, second = random_sentences(40, 1), random_sentences(40, 2)
-        both = zip(first, second, strict=True)
-        gold = [float(len(set(a.split()) & set(b.split()))) for a, b in both]
-        columns = {"sentence1": first, "sentence2": second, "score": gold}
-        self.dataset = DatasetDict(test=Dataset.from_dict(columns))
-        self.data_loaded = True
 
 
 def task(made: Any) -> Task:
@@ -70,6 +37,9 @@ def scored(made: Any, folder: Path, vectors: Any = hashed) -> Any:
 
 
 def test_an_sts_task_gives_mtebs_own_number_and_keeps_its_cosines(tmp_path: Path) -> None:
+    import mteb
+    from mteb_tasks import TinySts
+
     result = scored(TinySts(), tmp_path)
     made = TinySts()
     made.load_data()
@@ -88,26 +58,9 @@ def test_an_sts_task_gives_mtebs_own_number_and_keeps_its_cosines(tmp_path: Path
     json.dumps(result.detail, allow_nan=False)
 
 
-class TinyLanguages(TinySts):
-    """Three subsets of ten to thirty pairs."""
-
-    metadata = meta(
-        "TinyLanguages",
-        "STS",
-        "cosine_spearman",
-        eval_langs={"aa": ["aar-Latn"], "en": ["eng-Latn"], "es-es": ["spa-Latn"]},
-    )
-
-    def load_data(self, **_: Any) -> None:
-        super().load_data()
-        whole = self.dataset["test"]
-        sizes = {"aa": 10, "en": 20, "es-es": 30}
-        self.dataset = {
-            name: DatasetDict(test=whole.select(range(sizes[name]))) for name in self.hf_subsets
-        }
-
-
 def test_a_choice_of_subsets_is_a_task_of_its_own(tmp_path: Path) -> None:
+    from mteb_tasks import TinyLanguages, random_sentences
+
     both = suite("mteb:STS17:en-tr+es-es").tasks
     assert [task.name for task in both] == ["STS17:en-tr+es-es"]
     assert suite("mteb:STS17:es-es+en-tr,STS17:es-es").tasks[0].name == "STS17:en-tr+es-es"
@@ -142,6 +95,8 @@ def test_a_wrong_choice_of_subsets_is_one_line(name: str, message: str) -> None:
 
 
 def test_the_whole_task_with_every_subset_keeps_its_name() -> None:
+    import mteb
+
     every = "+".join(mteb.get_task("STSBenchmarkMultilingualSTS").hf_subsets)
     (task,) = suite(f"mteb:STSBenchmarkMultilingualSTS:{every}").tasks
     assert task.name == "STSBenchmarkMultilingualSTS"

@@ -9,14 +9,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import mteb
 import numpy as np
 import pytest
 from commands import bench, error_line
-from mteb.models import ModelMeta
 from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
 from sentence_transformers.util import cos_sim
-from shared_words import Shared, made, write_folder, write_table
+from shared_words import made, write_folder, write_table
 
 from bench.base.errors import BenchError
 from bench.data.own.naming import parse_own_file
@@ -61,21 +59,24 @@ def numbers(result: TaskResult) -> dict[str, float]:
     return {"nDCG@10": result.value, **result.detail["beside"]}
 
 
-class Encoder:
-    """The toy model as mteb and sentence-transformers call one."""
-
-    mteb_model_meta = ModelMeta.create_empty({"name": "bench/words"})
-
-    def encode(self, inputs: Any, **_: Any) -> np.ndarray:
-        return words_in([text for batch in inputs for text in batch["text"]])
-
-    def similarity(self, a: Any, b: Any) -> Any:
-        return cos_sim(a, b)
-
-    similarity_pairwise = similarity
-
-
 def test_scores_are_mtebs(folder: Path, tmp_path: Path) -> None:
+    import mteb
+    from mteb.models import ModelMeta
+    from mteb_tasks import Shared
+
+    class Encoder:
+        """The toy model as mteb calls one."""
+
+        mteb_model_meta = ModelMeta.create_empty({"name": "bench/words"})
+
+        def encode(self, inputs: Any, **_: Any) -> np.ndarray:
+            return words_in([text for batch in inputs for text in batch["text"]])
+
+        def similarity(self, a: Any, b: Any) -> Any:
+            return cos_sim(a, b)
+
+        similarity_pairwise = similarity
+
     ours = numbers(score(folder))
     done = mteb.evaluate(
         Encoder(), Shared(), cache=None, encode_kwargs={"show_progress_bar": False}
