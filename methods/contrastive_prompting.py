@@ -33,7 +33,6 @@ from bench.method import (
     Value,
     check_choice,
 )
-from bench.method.portable import IN_PYTHON
 from bench.methods.decoder_prompts import check_prompt_text, clean_text, prompt_encodings
 from bench.methods.layer_hooks import encoder_layers, output_projection
 from bench.methods.pooling import last_token
@@ -182,7 +181,5 @@ class ContrastivePrompting(PromptEOL):
 
     def portable(self) -> Portable:
         raise BenchError(
-            "contrastive-prompting changes a layer by a second pass, which an export does not "
-            "carry",
-            IN_PYTHON,
+            "contrastive-prompting changes a layer by a second pass, which an export does not carry"
         )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.backbones.adapters import plain_copy
 from bench.backbones.bidirectional import was_switched
-from bench.base.errors import NotAModel
+from bench.base.errors import BenchError, NotAModel
 from bench.base.reading import SETTINGS_BYTES, read_plain_file
 from bench.export.adapter import base_for_adapter, check_unmerged
 from bench.export.aside import is_empty, there_already, write_aside
@@ -21,7 +21,7 @@ from bench.export.code import check_code, remove_code_names
 from bench.export.exported import Exported
 from bench.export.st_folder import write_st
 from bench.export.vectors import compare_vectors
-from bench.method import Method
+from bench.method import Method, Portable
 from bench.records.damage import AGAIN
 from bench.records.names import RECORD
 from bench.records.paths import refuse_paths
@@ -52,6 +52,17 @@ def write_model(
         say(f"warning: {note}")
     method = load_finished_run(run, offline=offline)
     return write_export(run, method, to, unmerged=unmerged)
+
+
+def parts_of(method: Method) -> Portable:
+    """Return the parts of an export. Raises BenchError, with what to do instead, if a method cannot
+    travel.
+    """
+    try:
+        return method.portable()
+    except BenchError as error:
+        hint = "in Python bench.load_run(RUN).encode gives its vectors"
+        raise BenchError(error.message, error.hint or hint) from None
 
 
 def describe_export(done: Exported) -> list[str]:
@@ -109,7 +120,7 @@ def write_export(run: TrainedRun, method: Method, to: Path, *, unmerged: bool = 
     if unmerged:
         check_unmerged(run)
     with write_aside(to) as aside:
-        parts = method.portable()
+        parts = parts_of(method)
         if parts.encoder is not None and not unmerged:
             parts = replace(parts, encoder=plain_copy(parts.encoder))
         base = base_for_adapter(run) if unmerged else ""
