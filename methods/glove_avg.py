@@ -57,7 +57,8 @@ class GloveAvg(OwnVectors):
 
     @classmethod
     def own_revision(cls, recipe: Recipe) -> str:
-        return hashlib.sha256(Path(recipe.vectors).read_bytes()).hexdigest()
+        with Path(recipe.vectors).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
     def build(self, backbone: object, recipe: Recipe) -> None:
         super().build(backbone, recipe)

@@ -60,7 +60,7 @@ ON_REQUEST: Mapping[str, Value] = {
 }
 
 # the values of each key of the harness that has a name for a value
-CHOICES: Mapping[str, tuple[str, ...]] = {
+TRAINING_CHOICES: Mapping[str, tuple[str, ...]] = {
     "schedule": ("linear", "constant"),
     "duplicates": ("keep", "drop"),
 }

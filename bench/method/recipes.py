@@ -62,7 +62,13 @@ from bench.method.budget import canonical_budget
 from bench.method.contract import Method
 from bench.method.encoder_recipe import encoder_keys, settle_encoder_values
 from bench.method.recipe import Recipe, Value, check_choice
-from bench.method.recipe_defaults import BACKBONES, CHOICES, ON_REQUEST, TRAINING, harness_keys
+from bench.method.recipe_defaults import (
+    BACKBONES,
+    ON_REQUEST,
+    TRAINING,
+    TRAINING_CHOICES,
+    harness_keys,
+)
 from bench.method.recipe_files import Entry, read_recipes
 from bench.method.recipe_types import parse_value
 
@@ -218,7 +224,7 @@ def merge_recipe(
         values["budget"] = replace(budget, value=canonical_budget(str(budget.value)))
         values["epochs"] = Value(None, "the budget says how long")
     recipe = Recipe(settle_encoder_values(values))
-    for key, choices in CHOICES.items():
+    for key, choices in TRAINING_CHOICES.items():
         if key in recipe:
             check_choice(recipe, key, choices)
     return recipe

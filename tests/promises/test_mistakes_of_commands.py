@@ -36,6 +36,8 @@ MISTAKES = {
     f"{RUN} --backbone nobody/nothing --offline": ["nobody/nothing", "forbids fetching"],
     f"{RUN} --corpus nothing.txt": ["nothing.txt"],
     f"{RUN} --set duplicates=no": ["duplicates=no", "keep", "drop"],
+    f"{RUN} --set schedule=cosine --dry-run": ["schedule=cosine", "linear", "constant"],
+    f"{RUN} --set epochs=3 --budget 2epochs": ["epochs=3", "--budget 2epochs"],
     f"{RUN} --data file": ["file"],
     f"{RUN} --runs file": ["file"],
     f"{OWN} chek": ["chek", "check"],
