@@ -27,12 +27,17 @@ def check_share(
     raise BenchError(f"{key}={value}: expected a share, {first} and {last}", f"--set {key}=0.2")
 
 
-USUAL_SCHEDULE = {"schedule": "linear", "warmup_steps": 0, "warmup_ratio": 0.0}
+USUAL_SCHEDULE = {
+    "schedule": "linear",
+    "warmup_steps": 0,
+    "warmup_ratio": 0.0,
+    "schedule_steps": None,
+}
 
 
 def check_usual_schedule(name: str, recipe: Recipe) -> None:
     """Raise BenchError for a schedule that a method with a schedule of its own would not follow."""
-    for key, usual in {**USUAL_SCHEDULE, "schedule_steps": None}.items():
+    for key, usual in USUAL_SCHEDULE.items():
         if recipe.get(key, usual) != usual:
             raise BenchError(
                 f"{key}={recipe[key]}: the learning rate of {name} has a schedule of its own",

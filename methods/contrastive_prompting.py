@@ -105,6 +105,12 @@ class ContrastivePrompting(PromptEOL):
                 f"steered_layer={recipe.steered_layer}: layers are counted from 1",
                 "--set steered_layer=5",
             )
+        if 0 <= recipe.layer < recipe.steered_layer:
+            raise BenchError(
+                f"layer={recipe.layer} is read before steered_layer={recipe.steered_layer} "
+                "changes anything",
+                "read a later layer, or steer an earlier one",
+            )
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

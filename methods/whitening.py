@@ -103,6 +103,11 @@ class Whitening(TorchMethod):
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_choice(recipe, "pooling", sorted(POOLERS))
+        if recipe.get("dropout") is not None:
+            raise BenchError(
+                f"dropout={recipe.dropout}: whitening reads sentences without dropout",
+                "leave dropout out",
+            )
         components = recipe.components
         if components is None:
             return

@@ -280,7 +280,7 @@ class VectorStore:
         self._read(dim)
         new = [i for i, s in enumerate(sentences) if _key_of(s) not in self._row]
         keys = b"".join(_key_of(sentences[i]) for i in new)
-        parts = (vectors[new].data, keys)
+        parts: tuple[memoryview | bytes, ...] = (vectors[new].data, keys)
         for (file, width), part in zip(self._files(dim), parts, strict=True):
             with file.open("ab") as stream:
                 # what a killed process, or a full disk, left behind the last whole row

@@ -18,6 +18,7 @@ FIRST = {
 """What a method's check asks for before it looks at numbers."""
 WRONG = {
     "angle-llama": ["angle_scale=0"],
+    "contrastive-prompting": ["layer=3"],
     "ct": ["schedule=constant", "warmup_steps=5", "warmup_ratio=0.1", "schedule_steps=9"],
     "esimcse": ["queue_size=-1", "repetition=-0.5", "momentum=2"],
     "infersent": ["schedule=constant", "warmup_steps=5", "dropout=0.1"],
@@ -27,7 +28,7 @@ WRONG = {
     "sg-opt": ["head_width=0", "beta2=1"],
     "simcse": ["schedule=cosine"],
     "unsee": ["predictor_blocks=-1"],
-    "whitening": ["components=some", "components=2.5", "components=0"],
+    "whitening": ["components=some", "components=2.5", "components=0", "dropout=0.1"],
 }
 CASES = [(name, value) for name, values in WRONG.items() for value in values]
 CASES += [

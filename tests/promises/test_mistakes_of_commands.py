@@ -53,6 +53,10 @@ MISTAKES = {
     # options of a training, to what trains nothing
     "run cls --backbone tiny --suite pairs.tsv --budget 5steps": ["budget", "cls trains nothing"],
     "run cls --backbone tiny --suite pairs.tsv --corpus corpus.txt": ["--corpus", "nothing"],
+    "run cls --backbone tiny --suite pairs.tsv --set dropout=0.1": [
+        "dropout=0.1",
+        "trains nothing",
+    ],
     "run cls --backbone tiny --suite pairs.tsv --chunk 4": ["--chunk", "cls trains nothing"],
     "run cls --backbone tiny --suite pairs.tsv --setting supervised": ["--setting", "nothing"],
     "run cls last-avg --suite pairs.tsv --set select_on=last": ["cls and last-avg train nothing"],
