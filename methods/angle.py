@@ -127,8 +127,7 @@ class AnglE(CoSENT):
         check_choice(recipe, "pooling", POOLERS)
         check_choice(recipe, "pooling_at_test", (BOTH, *POOLERS))
         check_choice(recipe, "identical", IDENTICAL)
-        for key in ("cosine_scale", "contrast_scale", "angle_scale"):
-            check_positive(recipe, key)
+        check_scales(recipe)
         check_prefixes(recipe)
 
     def collate(
@@ -154,13 +153,7 @@ class AnglE(CoSENT):
             y_nH = y_nH[first]
             scores_n = scores_n[first]
             texts_n2 = texts_n2[first]
-        parts = {
-            "cosine": order_loss(pair_cosines(x_nH, y_nH), scores_n, recipe.cosine_scale),
-            "contrast": in_batch(x_nH, y_nH, scores_n >= 1, recipe.contrast_scale, texts_n2),
-            "angle": order_loss(complex_similarity(x_nH, y_nH), scores_n, recipe.angle_scale),
-        }
-        weighted = [recipe[f"{name}_weight"] * part for name, part in parts.items()]
-        return Loss(torch.stack(weighted).sum(), parts)
+        return three_losses(x_nH, y_nH, scores_n, texts_n2, recipe)
 
     def embed(self, features: Features) -> Tensor:
         if self.recipe.pooling_at_test != BOTH:
@@ -175,6 +168,25 @@ class AnglE(CoSENT):
         half = torch.eye(self.backbone.hidden_size) / 2
         layer = Affine(torch.cat([half, half], dim=1))
         return replace(portable_of(self, "cls", layer), pooling="cls+mean")
+
+
+def check_scales(recipe: Recipe) -> None:
+    """Raise BenchError for a scale with which a loss would train backwards, or nothing."""
+    for key in ("cosine_scale", "contrast_scale", "angle_scale"):
+        check_positive(recipe, key)
+
+
+def three_losses(
+    x_nH: Tensor, y_nH: Tensor, scores_n: Tensor, texts_n2: Tensor, recipe: Recipe
+) -> Loss:
+    """Return the weighted sum of the three losses of pairs; ``texts_n2``: as in :func:`in_batch`."""
+    parts = {
+        "cosine": order_loss(pair_cosines(x_nH, y_nH), scores_n, recipe.cosine_scale),
+        "contrast": in_batch(x_nH, y_nH, scores_n >= 1, recipe.contrast_scale, texts_n2),
+        "angle": order_loss(complex_similarity(x_nH, y_nH), scores_n, recipe.angle_scale),
+    }
+    weighted = [recipe[f"{name}_weight"] * part for name, part in parts.items()]
+    return Loss(torch.stack(weighted).sum(), parts)
 
 
 def complex_similarity(x_nH: Tensor, y_nH: Tensor) -> Tensor:

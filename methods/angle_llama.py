@@ -9,15 +9,15 @@ takes the last token of a decoder whatever pooling its command names.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from bench.method import Batch, Features, Loss, Value
-from bench.methods.angle import complex_similarity, in_batch, text_number
-from bench.methods.cosent import order_loss, pair_cosines
+from bench.method import Batch, Features, Loss, Recipe, Value
+from bench.methods.angle import check_scales, text_number, three_losses
 from bench.methods.pcc_tuning import PccTuning
 from bench.methods.prompteol import PromptEOL
 
@@ -63,6 +63,11 @@ class AnglELLaMA(PccTuning):
         "select_on": Value("last", CODE),
     }
 
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        super().check(recipe, backbone)
+        check_scales(recipe)
+
     def collate(
         self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
     ) -> tuple[Features, ...]:
@@ -76,12 +81,5 @@ class AnglELLaMA(PccTuning):
         return *super().views(batch), batch.columns[2]["texts"]
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        recipe = self.recipe
         x, y, scores_n, texts_n2 = views
-        parts = {
-            "cosine": order_loss(pair_cosines(x, y), scores_n, recipe.cosine_scale),
-            "contrast": in_batch(x, y, scores_n >= 1, recipe.contrast_scale, texts_n2),
-            "angle": order_loss(complex_similarity(x, y), scores_n, recipe.angle_scale),
-        }
-        weighted = [recipe[f"{name}_weight"] * part for name, part in parts.items()]
-        return Loss(torch.stack(weighted).sum(), parts)
+        return three_losses(x, y, scores_n, texts_n2, self.recipe)

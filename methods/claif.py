@@ -11,13 +11,12 @@ sets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-from bench.method import BenchError, Features, Loss, Value
+from bench.method import BenchError, Context, Loss, Value
 from bench.methods.cosent import CoSENT, pair_cosines
 from bench.methods.pooling import POOLERS
 
@@ -54,16 +53,16 @@ class CLAIF(CoSENT):
         "matryoshka": CoSENT.defaults["matryoshka"],
     }
 
-    def collate(
-        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
-    ) -> tuple[Features, ...]:
-        for row, (score,) in zip(rows, columns["score"], strict=True):
-            if not 0 <= score <= 1:
-                raise BenchError(
-                    f"row {row + 1} of the corpus has the score {score}",
-                    "claif needs scores from 0 to 1",
-                )
-        return super().collate(columns, rows, epoch)
+    def fit(self, corpus: Any, context: Context) -> None:
+        """Refuse a corpus with a score outside of 0 to 1."""
+        scores = np.concatenate(corpus.column(2).rows(range(len(corpus))))
+        wrong = np.flatnonzero((scores < 0) | (scores > 1))
+        if len(wrong):
+            row = int(wrong[0])
+            raise BenchError(
+                f"row {row + 1} of the corpus has the score {scores[row]:g}",
+                "claif needs scores from 0 to 1",
+            )
 
     def loss_of_pairs(self, x_nH: Tensor, y_nH: Tensor, scores_n: Tensor) -> Loss:
         return Loss((pair_cosines(x_nH, y_nH) - scores_n).square().mean())

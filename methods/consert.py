@@ -55,10 +55,12 @@ from bench.method import (
     Value,
     check_choice,
     check_placed,
+    check_positive,
     join,
     rng_for,
 )
 from bench.methods.augment import kept, shuffled
+from bench.methods.bounds import check_share
 from bench.methods.losses import nt_xent
 from bench.methods.pooling import POOLERS, portable_of
 
@@ -122,11 +124,9 @@ class ConSERT(TorchMethod):
         check_choice(recipe, "view1", VIEWS)
         check_choice(recipe, "view2", VIEWS)
         check_choice(recipe, "train_pooling", POOLERS)
-        for key in ("rate1", "rate2"):
-            if not 0 <= recipe[key] < 1:
-                raise BenchError(
-                    f"{key}={recipe[key]}: expected a share from 0 to below 1", f"--set {key}=0.2"
-                )
+        check_positive(recipe, "temperature")
+        check_share(recipe, "rate1")
+        check_share(recipe, "rate2")
         if "shuffle" in (recipe.view1, recipe.view2):
             check_placed(backbone, "shuffling positions", "--set view2=token-cutoff")
 

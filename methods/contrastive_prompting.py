@@ -33,7 +33,6 @@ from bench.method import (
     Value,
     check_choice,
 )
-from bench.method.portable import IN_PYTHON
 from bench.methods.decoder_prompts import check_prompt_text, clean_text, prompt_encodings
 from bench.methods.layer_hooks import encoder_layers, output_projection
 from bench.methods.pooling import last_token
@@ -105,6 +104,12 @@ class ContrastivePrompting(PromptEOL):
             raise BenchError(
                 f"steered_layer={recipe.steered_layer}: layers are counted from 1",
                 "--set steered_layer=5",
+            )
+        if 0 <= recipe.layer < recipe.steered_layer:
+            raise BenchError(
+                f"layer={recipe.layer} is read before steered_layer={recipe.steered_layer} "
+                "changes anything",
+                "read a later layer, or steer an earlier one",
             )
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
@@ -182,7 +187,5 @@ class ContrastivePrompting(PromptEOL):
 
     def portable(self) -> Portable:
         raise BenchError(
-            "contrastive-prompting changes a layer by a second pass, which an export does not "
-            "carry",
-            IN_PYTHON,
+            "contrastive-prompting changes a layer by a second pass, which an export does not carry"
         )

@@ -28,7 +28,6 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from bench.method import (
     Backbone,
     Batch,
-    BenchError,
     Features,
     Loss,
     Method,
@@ -38,6 +37,7 @@ from bench.method import (
     Value,
     rng_for,
 )
+from bench.methods.bounds import check_at_least, check_usual_schedule
 from bench.methods.losses import float32_at_least
 from bench.methods.pooling import masked_mean, portable_of
 
@@ -95,12 +95,9 @@ class CT(TorchMethod):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        for key, least in (("group", 2), ("rate_steps", 1)):
-            if int(recipe[key]) < least:
-                raise BenchError(
-                    f"{key}={recipe[key]}: at least {least}",
-                    f"--set {key}={cls.defaults[key].value}",
-                )
+        check_at_least(recipe, 2, "group")
+        check_at_least(recipe, 1, "rate_steps")
+        check_usual_schedule(cls.name, recipe)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

@@ -39,6 +39,7 @@ from bench.method import (
     check_positive,
     join,
 )
+from bench.methods.bounds import check_at_least
 from bench.methods.gather import across_ranks
 from bench.methods.losses import cosine_matrix, focal_logits
 from bench.methods.momentum import FrozenCopy
@@ -121,9 +122,7 @@ class DCLR(ScoredFirstToken):
                 "dclr needs a finished SimCSE model",
                 "--set teacher=RUNS/simcse-..., a folder or a hub name",
             )
-        for key, least in (("noise_times", 0), ("noise_steps", 0)):
-            if recipe[key] < least:
-                raise BenchError(f"{key}={recipe[key]}: at least {least}")
+        check_at_least(recipe, 0, "noise_times", "noise_steps")
         check_positive(recipe, "temperature")
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:

@@ -36,6 +36,7 @@ from bench.method import (
     TorchMethod,
     Value,
     check_choice,
+    check_positive,
 )
 from bench.methods.masking import check_guessing
 from bench.methods.pooling import Head
@@ -191,6 +192,7 @@ class DCPCSE(PromCSE):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        check_positive(recipe, "temperature")
         if "prompt" in recipe:
             check_choice(recipe, "prompt", (DEEP, "hidden"))
             if recipe.shallow:

@@ -41,6 +41,7 @@ from bench.method import (
     join,
     load_backbone,
 )
+from bench.methods.bounds import check_share
 from bench.methods.gather import across_ranks
 from bench.methods.losses import float32_at_least, focal_info_nce, info_nce
 from bench.methods.masking import mask_tokens, special_positions
@@ -104,10 +105,7 @@ class DiffCSE(ScoredFirstToken):
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_positive(recipe, "temperature")
-        if not 0 < recipe.masking <= 1:
-            raise BenchError(
-                f"masking={recipe.masking}: a share of the tokens, above 0 and at most 1"
-            )
+        check_share(recipe, "masking", above_zero=True, below_one=False)
         if backbone is not None and (backbone / "config.json").is_file():
             config = read_config(backbone)
             if config.get("embedding_size", config.get("hidden_size")) != config.get("hidden_size"):

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from bench.method import Backbone, BenchError, Features, Portable, Recipe, Value
+from bench.methods.bounds import check_at_least
 from bench.methods.output_matrix import output_matrix
 from bench.methods.prompteol import PromptEOL
 
@@ -51,9 +52,7 @@ class EmbedFilter(PromptEOL):
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         hidden = backbone.hidden_size
-        for key in ("drop_first", "drop_last"):
-            if recipe[key] < 0:
-                raise BenchError(f"{key}={recipe[key]}: a number of directions, at least 0")
+        check_at_least(recipe, 0, "drop_first", "drop_last")
         if recipe.drop_first + recipe.drop_last >= hidden:
             raise BenchError(
                 f"drop_first={recipe.drop_first} and drop_last={recipe.drop_last} leave nothing "

@@ -19,6 +19,7 @@ is scored is CLS of the last layer without the head.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,10 +33,12 @@ from bench.method import (
     Loss,
     Recipe,
     Value,
+    check_positive,
     join,
     rng_for,
 )
 from bench.methods.augment import repeat_tokens
+from bench.methods.bounds import check_at_least, check_share
 from bench.methods.losses import info_nce
 from bench.methods.momentum import FrozenCopy, Queue
 from bench.methods.pooling import Head, ScoredFirstToken
@@ -80,6 +83,12 @@ class ESimCSE(ScoredFirstToken):
     }
     # the rows of the paper's ablation: each of the two changes alone
     variants = {"no-repetition": {"repetition": 0.0}, "no-queue": {"queue_size": 0}}
+
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        check_positive(recipe, "temperature")
+        check_at_least(recipe, 0, "repetition", "queue_size")
+        check_share(recipe, "momentum", below_one=False)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

@@ -40,6 +40,7 @@ from bench.method import (
 )
 from bench.method.optimizer import UncorrectedAdamW
 from bench.methods import glow
+from bench.methods.bounds import check_at_least
 from bench.methods.glow import Glow, bits_per_channel
 from bench.methods.pooling import POOLERS, pooled, portable_of
 
@@ -117,11 +118,7 @@ class Flow(TorchMethod):
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_choice(recipe, "pooling", sorted(POOLERS))
-        for key in ("levels", "depth", "width"):
-            if int(recipe[key]) < 1:
-                raise BenchError(
-                    f"{key}={recipe[key]}: at least 1", f"--set {key}={cls.defaults[key].value}"
-                )
+        check_at_least(recipe, 1, "levels", "depth", "width")
         check_choice(recipe, "permutation", ("random", "reversed"))
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:

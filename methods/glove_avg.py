@@ -53,17 +53,12 @@ class GloveAvg(OwnVectors):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        if not recipe.vectors:
-            raise BenchError(
-                "glove-avg needs a file of word vectors",
-                "--set vectors=FILE, in GloVe's text form; .xz, .gz and .zip are read",
-            )
-        if not Path(recipe.vectors).is_file():
-            raise BenchError(f"vectors={recipe.vectors}: no such file", "--set vectors=FILE")
+        check_vectors_file(cls.name, recipe)
 
     @classmethod
     def own_revision(cls, recipe: Recipe) -> str:
-        return hashlib.sha256(Path(recipe.vectors).read_bytes()).hexdigest()
+        with Path(recipe.vectors).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
     def build(self, backbone: object, recipe: Recipe) -> None:
         super().build(backbone, recipe)
@@ -84,6 +79,17 @@ class GloveAvg(OwnVectors):
             return np.zeros_like(self.table[0])
         # float64 inside, so that the order of the words makes no difference
         return self.table[rows].astype(np.float64).mean(0).astype(np.float32)
+
+
+def check_vectors_file(name: str, recipe: Recipe) -> None:
+    """Raise BenchError if a recipe names no file of word vectors, or one that is not there."""
+    if not recipe.vectors:
+        raise BenchError(
+            f"{name} needs a file of word vectors",
+            "--set vectors=FILE, in GloVe's text form; .xz, .gz and .zip are read",
+        )
+    if not Path(recipe.vectors).is_file():
+        raise BenchError(f"vectors={recipe.vectors}: no such file", "--set vectors=FILE")
 
 
 def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:

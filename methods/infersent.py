@@ -43,7 +43,8 @@ from bench.method import (
     check_positive,
 )
 from bench.method.own_vectors import OwnVectors
-from bench.methods.glove_avg import GloveAvg, read_vectors
+from bench.methods.bounds import check_usual_schedule
+from bench.methods.glove_avg import GloveAvg, check_vectors_file, read_vectors
 
 CODE = "InferSent train_nli.py, before commit c752882"
 LABELS = 3
@@ -124,13 +125,12 @@ class InferSent(OwnVectors, TorchMethod):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        if not recipe.vectors:
+        check_vectors_file(cls.name, recipe)
+        check_usual_schedule(cls.name, recipe)
+        if recipe.get("dropout") is not None:
             raise BenchError(
-                "infersent needs a file of word vectors",
-                "--set vectors=FILE, in GloVe's text form; .xz, .gz and .zip are read",
+                f"dropout={recipe['dropout']}: infersent has none", "leave dropout out"
             )
-        if not Path(recipe.vectors).is_file():
-            raise BenchError(f"vectors={recipe.vectors}: no such file", "--set vectors=FILE")
         for key in ("lstm_size", "classifier_size", "rate_decay", "rate_shrink"):
             check_positive(recipe, key)
 
@@ -212,7 +212,9 @@ class InferSent(OwnVectors, TorchMethod):
 
     def optimizer(self) -> torch.optim.Optimizer:
         trained = [p for p in self.parameters() if p.requires_grad]
-        return torch.optim.SGD(trained, lr=self.recipe.learning_rate)
+        return torch.optim.SGD(
+            trained, lr=self.recipe.learning_rate, weight_decay=self.recipe.weight_decay
+        )
 
     def learning_rate(self, step: int, steps: int) -> float:
         epochs = self.recipe.epochs or 1  # a budget has none: then it counts once

@@ -30,7 +30,6 @@ from bench.backbones.families import check_layers
 from bench.method import (
     Backbone,
     Batch,
-    BenchError,
     Features,
     Loss,
     Recipe,
@@ -39,6 +38,7 @@ from bench.method import (
     check_positive,
     join,
 )
+from bench.methods.bounds import check_at_least, check_share
 from bench.methods.diffcse import batch_norm_head
 from bench.methods.gather import across_ranks
 from bench.methods.layers import attended, attention_mask, fed_forward, layers_of, new_layers
@@ -95,16 +95,8 @@ class InfoCSE(ScoredFirstToken):
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_positive(recipe, "temperature")
-        if not 0 < recipe.mlm_probability <= 1:
-            raise BenchError(
-                f"mlm_probability={recipe.mlm_probability}: a share of the tokens, "
-                "above 0 and at most 1"
-            )
-        for key in ("extra_layers", "token_states_from_layer"):
-            if recipe[key] < 1:
-                raise BenchError(
-                    f"{key}={recipe[key]}: at least 1", f"--set {key}={cls.defaults[key].value}"
-                )
+        check_share(recipe, "mlm_probability", above_zero=True, below_one=False)
+        check_at_least(recipe, 1, "extra_layers", "token_states_from_layer")
         check_layers(backbone, "infocse")
         check_mlm_head(backbone)
 

@@ -20,6 +20,7 @@ authors' code lets the last tokens see them.
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -35,6 +36,7 @@ from bench.method import (
     Value,
     adamw,
 )
+from bench.methods.bounds import check_at_least
 from bench.methods.losses import float32_at_least
 from bench.methods.pooling import masked_mean
 
@@ -112,6 +114,10 @@ class ISBert(TorchMethod):
             "all", "IS-BERT: NLI sentences without their labels", "of a corpus with several columns"
         ),
     }
+
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        check_at_least(recipe, 1, "channels")
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

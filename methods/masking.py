@@ -14,8 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from bench.method import Backbone, BenchError, Features, Loss, Recipe, check_mlm_head
+from bench.method import Backbone, Features, Loss, Recipe, check_mlm_head
 from bench.method.features import constant
+from bench.methods.bounds import check_at_least, check_share
 
 NOT_CHOSEN = -100  # the label of a position that is not to be guessed
 MASKED, RANDOM = 0.8, 0.1  # shares of the chosen positions; the rest keeps its token
@@ -26,13 +27,9 @@ def check_guessing(recipe: Recipe, backbone: Path | None) -> None:
 
     It needs a share of the tokens, and a ``backbone`` with an MLM head.
     """
-    if not 0 < recipe.mlm_probability <= 1:
-        raise BenchError(
-            f"mlm_probability={recipe.mlm_probability}: a share of the tokens, "
-            "above 0 and at most 1"
-        )
-    if recipe.get("mlm_decay_steps", 1) < 1:
-        raise BenchError(f"mlm_decay_steps={recipe.mlm_decay_steps}: at least 1")
+    check_share(recipe, "mlm_probability", above_zero=True, below_one=False)
+    if "mlm_decay_steps" in recipe:
+        check_at_least(recipe, 1, "mlm_decay_steps")
     if recipe.mlm:
         check_mlm_head(backbone)
 

@@ -33,13 +33,14 @@ from bench.method import (
     Recipe,
     TorchMethod,
     Value,
+    check_positive,
     join,
     rng_for,
 )
 from bench.method.encoder_values import BOTH_WAYS
 from bench.method.features import widened
-from bench.method.portable import IN_PYTHON
 from bench.methods.augment import DropHead, mask_span
+from bench.methods.bounds import check_at_least
 from bench.methods.losses import nt_xent
 from bench.methods.pooling import masked_mean, portable_of
 
@@ -117,6 +118,8 @@ class MirrorBert(TorchMethod):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        check_positive(recipe, "temperature")
+        check_at_least(recipe, 1, "span")
         if recipe.pooling not in (None, *POOLINGS):
             raise BenchError(
                 f"pooling={recipe.pooling} is unknown", f"choose from {', '.join(POOLINGS)}"
@@ -189,9 +192,6 @@ class MirrorBert(TorchMethod):
 
     def portable(self) -> Portable:
         if self.pooling == "mean-padded":
-            raise BenchError(
-                "mirror-bert averages over padding, which an export does not carry",
-                IN_PYTHON,
-            )
+            raise BenchError("mirror-bert averages over padding, which an export does not carry")
         pooler = "cls" if self.pooling == "cls" else "avg"
         return portable_of(self, pooler, max_tokens=self.length)

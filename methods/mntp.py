@@ -32,6 +32,7 @@ from bench.method import (
     Recipe,
     Value,
 )
+from bench.methods.bounds import check_share
 from bench.methods.masking import (
     NOT_CHOSEN,
     mask_tokens,
@@ -90,12 +91,7 @@ class MNTP(ScoredMean):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        if not 0 < recipe.mask_probability <= 1:
-            raise BenchError(
-                f"mask_probability={recipe.mask_probability}: a share of the tokens, above 0 and "
-                "at most 1",
-                "--set mask_probability=0.2",
-            )
+        check_share(recipe, "mask_probability", above_zero=True, below_one=False)
         if backbone is None or recipe.get("attention") == "bidirectional":
             return
         if is_causal(read_transformer_config(backbone)):

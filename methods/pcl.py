@@ -35,7 +35,6 @@ from torch.nn.functional import binary_cross_entropy_with_logits, kl_div
 from bench.method import (
     Backbone,
     Batch,
-    BenchError,
     Features,
     Ids,
     Loss,
@@ -45,6 +44,7 @@ from bench.method import (
     join,
     rng_for,
 )
+from bench.methods.bounds import check_share
 from bench.methods.losses import cosine_matrix, float32_at_least, info_nce, unit_vectors
 from bench.methods.pooling import Head, ScoredFirstToken
 from bench.methods.rankcse import others
@@ -92,11 +92,7 @@ class PCL(ScoredFirstToken):
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_positive(recipe, "temperature")
-        if not 0 <= recipe.share < 1:
-            raise BenchError(
-                f"share={recipe.share}: a share of the words, at least 0 and below 1",
-                "--set share=0.2",
-            )
+        check_share(recipe, "share")
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

@@ -48,7 +48,6 @@ from bench.method import (
 from bench.method.answers import COMPANY, ask_probe
 from bench.method.encoder_values import load_encoder
 from bench.method.finished import FinishedEncoder
-from bench.method.portable import IN_PYTHON
 from bench.method.prompts import PLACE, Way, prompted
 from bench.method.smaller import BINARY, FLOAT32, INT8, PRECISIONS, Smaller
 from bench.method.whole_texts import encode_whole
@@ -398,10 +397,7 @@ class Pretrained(FinishedEncoder, TorchMethod):
             )
         if PROMPTS & self.recipe.keys() or self.pooling == "last":
             reason = "pools the last token" if self.pooling == "last" else "has a prompt of its own"
-            raise BenchError(
-                f"this run {reason}, which an export does not carry yet",
-                IN_PYTHON,
-            )
+            raise BenchError(f"this run {reason}, which an export does not carry yet")
         if self.pooling is None:
             return Portable(
                 tokenizer=self.backbone.tokenizer, max_tokens=self.limit, write=self.write

@@ -43,6 +43,7 @@ from bench.method import (
     Recipe,
     TorchMethod,
     Value,
+    check_positive,
     join,
 )
 from bench.methods.energy import needs_triplets, with_hinge
@@ -161,6 +162,7 @@ class PromCSE(TorchMethod):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        check_positive(recipe, "temperature")
         check_prompt(recipe.prompt, recipe.prompt_length, recipe.prefix_dropout, backbone)
         check_gradients(recipe, recipe.prompt)
         check_guessing(recipe, backbone)

@@ -40,6 +40,7 @@ from bench.method import (
     check_positive,
     join,
 )
+from bench.methods.bounds import check_at_least, check_share
 from bench.methods.losses import cosine_matrix
 from bench.methods.pooling import Head, ScoredFirstToken
 from bench.methods.teachers import Teacher, teacher_cosines
@@ -119,6 +120,8 @@ class RankCSE(ScoredFirstToken):
         check_choice(recipe, "consistency", ("js", "community"))
         for key in ("temperature", "list_temperature", "teacher_temperature"):
             check_positive(recipe, key)
+        check_share(recipe, "weight_1", below_one=False)
+        check_at_least(recipe, 0, "listmle_eps")
         if recipe.teacher_1 is None:
             raise BenchError(
                 "rankcse needs a trained encoder",

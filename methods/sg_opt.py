@@ -15,6 +15,8 @@ embedding layer is frozen. CLS of the trained copy is scored, without the head.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import torch
 from torch import Tensor, nn
 
@@ -25,7 +27,9 @@ from bench.method import (
     Recipe,
     Value,
     adamw,
+    check_positive,
 )
+from bench.methods.bounds import check_at_least, check_share
 from bench.methods.losses import cosine_matrix
 from bench.methods.momentum import FrozenCopy
 from bench.methods.pooling import ScoredFirstToken, masked_mean
@@ -104,6 +108,12 @@ class SGOpt(ScoredFirstToken):
             "ten in a row without a new best",
         ),
     }
+
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        check_positive(recipe, "temperature")
+        check_at_least(recipe, 1, "head_width")
+        check_share(recipe, "beta2")
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

@@ -44,6 +44,7 @@ from bench.method import (
     rng_for,
 )
 from bench.methods.augment import cropped, inside_words, split_words, without_words
+from bench.methods.bounds import check_share
 from bench.methods.energy import needs_triplets, with_hinge
 from bench.methods.gather import across_ranks
 from bench.methods.losses import SIMILARITIES, info_nce
@@ -154,11 +155,7 @@ class SimCSE(TorchMethod):
         check_positive(recipe, "temperature")
         if recipe.edit is not None:
             check_choice(recipe, "edit", EDITS)
-        if not 0 < recipe.edit_share < 1:
-            raise BenchError(
-                f"edit_share={recipe.edit_share}: expected a share above 0 and below 1",
-                "--set edit_share=0.1",
-            )
+        check_share(recipe, "edit_share", above_zero=True)
         check_guessing(recipe, backbone)
 
     @classmethod

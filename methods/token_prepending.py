@@ -37,7 +37,6 @@ from bench.method import (
     Value,
     check_choice,
 )
-from bench.method.portable import IN_PYTHON
 from bench.methods.layer_hooks import encoder_layers
 from bench.methods.pooling import last_token
 from bench.methods.prompteol import KNOWLEDGE, PromptEOL
@@ -168,6 +167,5 @@ class TokenPrepending(PromptEOL):
 
     def portable(self) -> Portable:
         raise BenchError(
-            "token-prepending moves states between layers, which an export does not carry",
-            IN_PYTHON,
+            "token-prepending moves states between layers, which an export does not carry"
         )

@@ -35,7 +35,6 @@ from bench.backbones.families import check_layers
 from bench.method import (
     Backbone,
     Batch,
-    BenchError,
     Features,
     Loss,
     Recipe,
@@ -43,6 +42,7 @@ from bench.method import (
     check_mlm_head,
     rng_for,
 )
+from bench.methods.bounds import check_share
 from bench.methods.layers import attended, attention_mask, embedded, fed_forward, layers_of
 from bench.methods.masking import NOT_CHOSEN, mean_surprise, places_of, surprise_of_rows
 from bench.methods.pooling import ScoredFirstToken
@@ -94,11 +94,7 @@ class TSDAE(ScoredFirstToken):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        if not 0 <= recipe.deletion < 1:
-            raise BenchError(
-                f"deletion={recipe.deletion}: a share of the words, at least 0 and below 1",
-                "--set deletion=0.6",
-            )
+        check_share(recipe, "deletion")
         check_layers(backbone, "tsdae's decoder")
         check_mlm_head(backbone)
 

@@ -30,7 +30,6 @@ from torch.nn.functional import mse_loss, relu
 from bench.method import (
     Backbone,
     Batch,
-    BenchError,
     Context,
     Loss,
     Recipe,
@@ -39,6 +38,7 @@ from bench.method import (
     join,
 )
 from bench.method.checks import check_last_batch
+from bench.methods.bounds import check_at_least, check_share
 from bench.methods.losses import float32_at_least
 from bench.methods.momentum import FrozenCopy
 from bench.methods.pooling import ScoredMean, masked_mean
@@ -93,10 +93,8 @@ class UNSEE(ScoredMean):
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_choice(recipe, "loss", LOSSES)
-        if not 0 <= recipe.momentum <= 1:
-            raise BenchError(
-                f"momentum={recipe.momentum}: at least 0 and at most 1", "--set momentum=0.999"
-            )
+        check_share(recipe, "momentum", below_one=False)
+        check_at_least(recipe, 0, "predictor_blocks")
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

@@ -103,16 +103,25 @@ class Whitening(TorchMethod):
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_choice(recipe, "pooling", sorted(POOLERS))
-        if recipe.components is not None and int(recipe.components) < 1:
+        if recipe.get("dropout") is not None:
             raise BenchError(
-                f"components={recipe.components}: at least 1", "--set components=none keeps all"
+                f"dropout={recipe.dropout}: whitening reads sentences without dropout",
+                "leave dropout out",
+            )
+        components = recipe.components
+        if components is None:
+            return
+        if not isinstance(components, int) or components < 1:
+            raise BenchError(
+                f"components={components}: expected a whole number, at least 1",
+                "--set components=none keeps all",
             )
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         self.check(recipe, backbone.path)
         H = backbone.hidden_size
-        k = H if recipe.components is None else int(recipe.components)
+        k = H if recipe.components is None else recipe.components
         if k > H:
             raise BenchError(
                 f"components={k}: {backbone.name} has {H} dimensions",

@@ -3,7 +3,7 @@
 Not here: a way to score it; the tools have their own.
 """
 
-from bench.export.exported import Exported
+from bench.export.card import Exported
 from bench.export.model import describe_export, write_model
 
 __all__ = ["Exported", "describe_export", "write_model"]

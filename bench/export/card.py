@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from bench.backbones.bidirectional import SINCE
 from bench.base.foreign_text import escape_markdown
 from bench.compare.forms.run_report import run_in_words
 from bench.export.card_tables import licence_table, origin_table, recipe_table, scores_table
-from bench.export.exported import Exported
 from bench.records import Run, RunRecord
 from bench.run.finished import TrainedRun
 
@@ -24,6 +24,22 @@ model = SentenceTransformer({folder}{trust})
 vectors = model.encode(["A man is playing a guitar.", "Two dogs run."])
 print(vectors.shape)
 """
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A written model, compared with its method."""
+
+    run_id: str
+    # the largest difference from the method's own vectors, relative to their size
+    difference: float
+    dimensions: int
+    # source files in the folder, which the user has to allow when loading it
+    module_files: tuple[str, ...] = ()
+    # its decoder attends to both sides, which old versions of transformers ignore
+    bidirectional: bool = False
+    # the public name of the model that it is an adapter of; "": it is a whole model
+    base: str = ""
 
 
 def write_card(run: TrainedRun, exported: Exported, place: str) -> str:

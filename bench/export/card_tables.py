@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from bench.base.grid import GridCell, GridColumn, grid
 from bench.base.markup import as_markdown
 from bench.base.text import value_text
 from bench.compare.formatting import metric_words
-from bench.compare.statistics.table import Cell, Table
 from bench.compare.tables import make_tables
 from bench.data.sets import data_sets
 from bench.records import Run, RunRecord
@@ -21,21 +19,24 @@ BUILTIN = "CC BY-SA. Sentences of English Wikipedia, by Wikipedia contributors"
 def scores_table(run: Run) -> str:
     """Return all scores of a run as ``bench compare`` has them, with intervals over items."""
     rows = []
-    for table, task, cell in scored_cells(run):
-        interval = ""
-        if cell.spread:
-            interval = f"{cell.spread.low:.2f} to {cell.spread.high:.2f}"
-        rows.append(
-            (
-                task,
-                GridCell(number=cell.mean, decimals=cell.decimals),
-                f"{cell.n:,}",
-                interval,
-                table.suite,
-                metric_words(table),
-                table.protocol,
+    for table in make_tables([run]) if run.scores else ():
+        for task, cell in zip(table.columns, table.rows[0].cells, strict=True):
+            if cell is None:
+                continue
+            interval = ""
+            if cell.spread:
+                interval = f"{cell.spread.low:.2f} to {cell.spread.high:.2f}"
+            rows.append(
+                (
+                    task,
+                    GridCell(number=cell.mean, decimals=cell.decimals),
+                    f"{cell.n:,}",
+                    interval,
+                    table.suite,
+                    metric_words(table),
+                    table.protocol,
+                )
             )
-        )
     numbers = [GridColumn(name, right=True) for name in ("score", "items", "95 % interval")]
     note = "Interval: 95 %, for this one run and other test items; it does not cover other seeds."
     columns: list[GridColumn | str] = ["task", *numbers, "suite", "metric", "protocol"]
@@ -115,13 +116,3 @@ def _corpus_terms() -> dict[str, str]:
             for form in file.forms.values():
                 terms[form.sha256] = f"{data_set.licence}. {data_set.terms}"
     return terms
-
-
-def scored_cells(run: Run) -> Iterator[tuple[Table, str, Cell]]:
-    """Yield (table, task, cell) of every score of a run, with the interval of ``bench compare``."""
-    if not run.scores:
-        return
-    for table in make_tables([run]):
-        for task, cell in zip(table.columns, table.rows[0].cells, strict=True):
-            if cell is not None:
-                yield table, task, cell

@@ -12,22 +12,21 @@ from pathlib import Path
 
 from bench.backbones.adapters import plain_copy
 from bench.backbones.bidirectional import was_switched
-from bench.base.errors import NotAModel
+from bench.base.errors import BenchError, NotAModel
 from bench.base.reading import SETTINGS_BYTES, read_plain_file
 from bench.export.adapter import base_for_adapter, check_unmerged
 from bench.export.aside import is_empty, there_already, write_aside
-from bench.export.card import write_card
+from bench.export.card import Exported, write_card
 from bench.export.code import check_code, remove_code_names
-from bench.export.exported import Exported
 from bench.export.st_folder import write_st
 from bench.export.vectors import compare_vectors
-from bench.method import Method
+from bench.method import Method, Portable
 from bench.records.damage import AGAIN
 from bench.records.names import RECORD
 from bench.records.paths import refuse_paths
 from bench.records.record import RunRecord
 from bench.records.store import RunsFolder
-from bench.run.finished import TrainedRun, find_run, load_finished_run
+from bench.run.finished import find_run, load_finished_run
 
 
 def write_model(
@@ -44,14 +43,50 @@ def write_model(
 
     ``reference``: the run's id, its beginning, or its folder. ``plugins``: files that define the
     run's method. ``say`` gets the run's notes, a line each. ``unmerged``: of a run with adapters,
-    only the adapters, as peft's files. Raises BenchError; then nothing is left behind.
+    write only the adapters, as peft's files; else they are merged into the weights, in float32. The
+    same export, if it is there already, is not changed. Raises BenchError if the format cannot
+    represent the method, if a file cannot be written, or if the folder does not give the method's
+    vectors; then nothing is left behind.
     """
     run = find_run(reference, store, plugins)
     check_export(run.record, to)
+    if unmerged:
+        check_unmerged(run)
     for note in run.notes:
         say(f"warning: {note}")
     method = load_finished_run(run, offline=offline)
-    return write_export(run, method, to, unmerged=unmerged)
+    with write_aside(to) as aside:
+        parts = parts_of(method)
+        if parts.encoder is not None and not unmerged:
+            parts = replace(parts, encoder=plain_copy(parts.encoder))
+        base = base_for_adapter(run) if unmerged else ""
+        own = write_st(parts, aside, base)
+        remove_code_names(aside)
+        check_code(aside, own)
+        difference, dimensions = compare_vectors(method, aside)
+        exported = Exported(
+            run_id=run.record.run_id,
+            difference=difference,
+            dimensions=dimensions,
+            module_files=tuple(file.name for file in own),
+            bidirectional=was_switched(parts.encoder),
+            base=run.record.backbone_name if unmerged else "",
+        )
+        readme = write_card(run, exported, to.name)
+        refuse_paths(readme, "README.md")
+        (aside / "README.md").write_text(readme, encoding="utf-8")
+    return exported
+
+
+def parts_of(method: Method) -> Portable:
+    """Return the parts of an export. Raises BenchError, with what to do instead, if a method cannot
+    travel.
+    """
+    try:
+        return method.portable()
+    except BenchError as error:
+        hint = "in Python bench.load_run(RUN).encode gives its vectors"
+        raise BenchError(error.message, error.hint or hint) from None
 
 
 def describe_export(done: Exported) -> list[str]:
@@ -95,37 +130,3 @@ def is_export_of(record: RunRecord, to: Path) -> bool:
     except OSError:
         return False
     return record.fingerprint in text
-
-
-def write_export(run: TrainedRun, method: Method, to: Path, *, unmerged: bool = False) -> Exported:
-    """Write a finished run with a loaded method into a new folder, and return the facts about it.
-
-    ``unmerged``: of a run with adapters, write only the adapters; else they are merged into the
-    weights, in float32. The same export, if it is there already, is not changed. Raises BenchError
-    if the format cannot represent the method, if a file cannot be written, or if the folder does
-    not give the method's vectors; then nothing is left behind.
-    """
-    check_export(run.record, to)
-    if unmerged:
-        check_unmerged(run)
-    with write_aside(to) as aside:
-        parts = method.portable()
-        if parts.encoder is not None and not unmerged:
-            parts = replace(parts, encoder=plain_copy(parts.encoder))
-        base = base_for_adapter(run) if unmerged else ""
-        own = write_st(parts, aside, base)
-        remove_code_names(aside)
-        check_code(aside, own)
-        difference, dimensions = compare_vectors(method, aside)
-        exported = Exported(
-            run_id=run.record.run_id,
-            difference=difference,
-            dimensions=dimensions,
-            module_files=tuple(file.name for file in own),
-            bidirectional=was_switched(parts.encoder),
-            base=run.record.backbone_name if unmerged else "",
-        )
-        readme = write_card(run, exported, to.name)
-        refuse_paths(readme, "README.md")
-        (aside / "README.md").write_text(readme, encoding="utf-8")
-    return exported

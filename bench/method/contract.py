@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from bench.base.errors import BenchError
 from bench.method.context import Context, TrainReport
 from bench.method.json_files import read_run_json, write_json
-from bench.method.portable import IN_PYTHON, Portable
+from bench.method.portable import Portable
 from bench.method.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -159,9 +159,8 @@ class Method:
                 does not define it.
         """
         raise BenchError(
-            f"{self.name} does not say what computes its vectors without its own code",
-            f"{IN_PYTHON}; an export needs "
-            f"{type(self).__name__}.portable(), which docs/evaluate.md shows",
+            f"{self.name} does not say what computes its vectors without its own code: an export "
+            f"needs {type(self).__name__}.portable(), which docs/evaluate.md shows"
         )
 
     def save(self, folder: Path) -> None:

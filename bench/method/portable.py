@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-IN_PYTHON = "in Python bench.load_run(RUN).encode gives its vectors"
-"""What to do with a run that cannot be exported."""
-
-
 @dataclass(frozen=True)
 class Affine:
     """A dense layer of an export: y = W x + b, then tanh if ``tanh``.

@@ -56,7 +56,7 @@ def check_overrides(
     """Raise BenchError for a key of ``--set`` that no method has, for a decimal comma, and for a
     value of a training if no method has one (``trained``).
     """
-    known = {**TRAINING, **ON_REQUEST} if trained else {"dropout": TRAINING["dropout"]}
+    known: dict[str, Value] = {**TRAINING, **ON_REQUEST} if trained else {}
     for method in methods:
         known |= encoder_keys(method, trained=trained)
         known |= sourced({**method.defaults, **method.optional}, "")

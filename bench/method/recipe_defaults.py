@@ -59,6 +59,12 @@ ON_REQUEST: Mapping[str, Value] = {
     "duplicates": Value(None, "harness default: keep, rows come as they are drawn"),
 }
 
+# the values of each key of the harness that has a name for a value
+TRAINING_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "schedule": ("linear", "constant"),
+    "duplicates": ("keep", "drop"),
+}
+
 # key -> its description in tables of recipe keys
 HELP: Mapping[str, str] = {
     "batch_size": "rows of the corpus in one optimiser step; also how many candidates an anchor "

@@ -61,8 +61,14 @@ from bench.base.errors import BenchError, UnknownName
 from bench.method.budget import canonical_budget
 from bench.method.contract import Method
 from bench.method.encoder_recipe import encoder_keys, settle_encoder_values
-from bench.method.recipe import Recipe, Value
-from bench.method.recipe_defaults import BACKBONES, ON_REQUEST, TRAINING, harness_keys
+from bench.method.recipe import Recipe, Value, check_choice
+from bench.method.recipe_defaults import (
+    BACKBONES,
+    ON_REQUEST,
+    TRAINING,
+    TRAINING_CHOICES,
+    harness_keys,
+)
 from bench.method.recipe_files import Entry, read_recipes
 from bench.method.recipe_types import parse_value
 
@@ -133,7 +139,7 @@ def whole_entry(
     trained: bool,
     shape: tuple[str, int] | None = None,
 ) -> Entry | None:
-    """Return the recipe that :func:`choose` finds.
+    """Return the recipe that :func:`choose_entry` finds.
 
     If it is trained, the backbone's values are beneath it, except for keys that the method sets
     itself: so two methods do not differ only in their learning rates.
@@ -178,7 +184,8 @@ def merge_recipe(
     trained: bool,
     plan: Mapping[str, Value] = {},
 ) -> Recipe:
-    """Merge the whole recipe of one run. Raises UnknownName for a key that is not declared.
+    """Merge the whole recipe of one run. Raises UnknownName for a key that is not declared, and
+    BenchError for an unknown value of a key that has names for its values.
 
     ``plan``: values that the command line implies; ``overrides``: the strings of ``--set``.
     """
@@ -216,7 +223,11 @@ def merge_recipe(
             )
         values["budget"] = replace(budget, value=canonical_budget(str(budget.value)))
         values["epochs"] = Value(None, "the budget says how long")
-    return Recipe(settle_encoder_values(values))
+    recipe = Recipe(settle_encoder_values(values))
+    for key, choices in TRAINING_CHOICES.items():
+        if key in recipe:
+            check_choice(recipe, key, choices)
+    return recipe
 
 
 def sourced(values: Mapping[str, Any], source: str) -> dict[str, Value]:

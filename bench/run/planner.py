@@ -109,8 +109,6 @@ class Planner:
         recipe = with_adapter_of_run(recipe, backbone)
         check_encoder_values(cls, recipe, learns=trained)
         check_four_bit_ranks(recipe, parse_target(self.config.on).ranks)
-        if recipe.get("duplicates", "drop") != "drop":  # keep is the recipe without the key
-            raise BenchError(f"duplicates={recipe['duplicates']}: choose keep or drop")
         printed = None
         if entry and custom is None and entry.backbone == backbone.model:
             printed = entry

@@ -27,6 +27,7 @@ def make_plan(fields: Mapping[str, Any], file: Path | None = None, paper: str = 
     ``file``: a plan; methods choose its runs, other fields replace its values. ``paper``: a printed
     table or figure, "promcse:2", see :func:`plan_of_part`. Registers the suites of plugin files. Raises BenchError.
     """
+    _check_one_length(fields)
     if file is not None and paper:
         raise BenchError("--plan cannot be combined with --paper", f"leave --paper {paper} out")
     if paper:
@@ -44,6 +45,18 @@ def make_plan(fields: Mapping[str, Any], file: Path | None = None, paper: str = 
         replace_config(config, suites=split_names(",".join(config.suites))) for config in plan.runs
     ]
     return replace(plan, runs=tuple(runs))
+
+
+def _check_one_length(fields: Mapping[str, Any]) -> None:
+    """Raise BenchError if --budget and --set give the same value."""
+    budget = fields.get("budget")
+    overrides = fields.get("overrides", {})
+    key = RunConfig(budget=budget).budget_key
+    if budget is not None and key in overrides:
+        raise BenchError(
+            f"--budget {budget} and --set {key}={overrides[key]}: each says how long to train",
+            "give one",
+        )
 
 
 def name_methods(targets: Sequence[Any], fields: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from bench.base.errors import RunFailed
+from bench.base.locks import lock
 
 TOKENISE_AT_ONCE = 8192  # sentences: bounds the Python lists that a tokenizer returns
 
@@ -170,6 +171,7 @@ def _compact_ids(
 
 KEY_BYTES = 16
 CHUNK = 32768  # sentences that are encoded and written at once
+LOCK = ".lock"  # held while rows are added
 
 
 class VectorStore:
@@ -184,8 +186,9 @@ class VectorStore:
     <key>-<dim>.f32    the vectors one after another, little-endian float32
     <key>-<dim>.keys   16 bytes a row: blake2b of the sentence
 
-    A vector is written before its key, so that a process that is killed leaves at most rows
-    without a key, which the next process cuts off.
+    A vector is written before its key, so that a process that is killed, or finds the disk full,
+    leaves at most rows without a key, which the next one that adds rows cuts off. Several processes
+    may use one store.
     """
 
     def __init__(self, folder: Path | None = None, key: str = "vectors") -> None:
@@ -193,7 +196,9 @@ class VectorStore:
         self._row: dict[bytes, int] = {}
         self._vectors = np.zeros((0, 0), dtype=np.float32)
         if folder is not None:
-            self._open(folder)
+            for file in sorted(folder.glob(f"{key}-*.keys")):
+                if not self._row:
+                    self._read(int(file.stem.rpartition("-")[2]))
 
     def __len__(self) -> int:
         return len(self._row)
@@ -251,59 +256,70 @@ class VectorStore:
         return vectors
 
     def _append(self, sentences: Sequence[str], vectors: np.ndarray) -> None:
-        keys = [_key_of(s) for s in sentences]
         if self._folder is None:
-            self._vectors = np.concatenate([self._vectors, vectors]) if self._row else vectors
-        else:
-            files = self._files(vectors.shape[1])
-            try:
-                self._folder.mkdir(parents=True, exist_ok=True)
-                for file, part in zip(
-                    files, (vectors, np.frombuffer(b"".join(keys), dtype=np.uint8)), strict=True
-                ):
-                    with file.open("ab") as stream:
-                        part.tofile(stream)
-                        stream.flush()
-                        os.fsync(stream.fileno())
-            except OSError as error:
-                raise RunFailed(
-                    f"vectors cannot be written to {self._folder}: {error.strerror or error}",
-                    "free disk space",
-                ) from None
-            self._vectors = _mapped(files[0], vectors.shape[1])
-        self._row.update((key, i) for i, key in enumerate(keys, start=len(self._row)))
+            first = len(self._row)
+            self._vectors = np.concatenate([self._vectors, vectors]) if first else vectors
+            self._row.update((_key_of(s), i) for i, s in enumerate(sentences, first))
+            return
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with lock(self._folder / LOCK):
+                self._write(sentences, vectors)
+        except OSError as error:
+            raise RunFailed(
+                f"vectors cannot be written to {self._folder}: {error.strerror or error}",
+                "free disk space",
+            ) from None
 
-    def _files(self, dim: int) -> tuple[Path, Path]:
+    def _write(self, sentences: Sequence[str], vectors: np.ndarray) -> None:
+        """Add rows to the files, without those that another process has added meanwhile.
+
+        Raises OSError.
+        """
+        dim = vectors.shape[1]
+        self._read(dim)
+        new = [i for i, s in enumerate(sentences) if _key_of(s) not in self._row]
+        keys = b"".join(_key_of(sentences[i]) for i in new)
+        parts: tuple[memoryview | bytes, ...] = (vectors[new].data, keys)
+        for (file, width), part in zip(self._files(dim), parts, strict=True):
+            with file.open("ab") as stream:
+                # what a killed process, or a full disk, left behind the last whole row
+                stream.truncate(len(self._row) * width)
+                stream.write(part)
+                stream.flush()
+                os.fsync(stream.fileno())
+        self._read(dim)
+
+    def _files(self, dim: int) -> tuple[tuple[Path, int], tuple[Path, int]]:
+        """Return the files of the vectors and of the keys, each with the bytes of a row."""
         assert self._folder is not None
-        return self._folder / f"{self._key}-{dim}.f32", self._folder / f"{self._key}-{dim}.keys"
+        name = f"{self._key}-{dim}"
+        return (self._folder / f"{name}.f32", 4 * dim), (self._folder / f"{name}.keys", KEY_BYTES)
 
-    def _open(self, folder: Path) -> None:
-        for dim in {
-            int(file.stem.rpartition("-")[2])
-            for end in ("f32", "keys")
-            for file in folder.glob(f"{self._key}-*.{end}")
-        }:
-            vectors, keys = self._files(dim)
-            sides = [
-                (file, file.stat().st_size if file.exists() else 0, width)
-                for file, width in ((vectors, 4 * dim), (keys, KEY_BYTES))
-            ]
-            rows = min(size // width for _, size, width in sides)
-            for file, size, width in sides:
-                # a kill or a full disk left more, perhaps before the first key was written
-                if size != rows * width:
-                    os.truncate(file, rows * width)
-            if rows:
-                data = keys.read_bytes()
-                self._row = {data[i * KEY_BYTES : (i + 1) * KEY_BYTES]: i for i in range(rows)}
-                self._vectors = _mapped(vectors, dim)
+    def _read(self, dim: int) -> None:
+        """Read the rows that were added to the files since they were last read.
+
+        Raises RunFailed if rows are gone.
+        """
+        files = self._files(dim)
+        rows = min(file.stat().st_size // width if file.exists() else 0 for file, width in files)
+        known = len(self._row)
+        if rows < known:
+            raise RunFailed(
+                f"vectors in {self._folder} were removed while they were used",
+                "the same command encodes them again",
+            )
+        if rows == known:
+            return
+        (vectors, _), (keys, _) = files
+        with keys.open("rb") as stream:
+            stream.seek(known * KEY_BYTES)
+            for row in range(known, rows):
+                self._row[stream.read(KEY_BYTES)] = row
+        self._vectors = np.memmap(vectors, dtype="<f4", mode="r", shape=(rows, dim))
 
 
 def _key_of(sentence: str) -> bytes:
     return hashlib.blake2b(
         sentence.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES
     ).digest()
-
-
-def _mapped(file: Path, dim: int) -> np.ndarray:
-    return np.memmap(file, dtype="<f4", mode="r").reshape(-1, dim)

@@ -16,7 +16,7 @@ import torch
 
 from bench.base.errors import Interrupted, OutOfMemory
 from bench.data.corpora.token_cache import TokenisedCorpus
-from bench.method import Context, TrainReport, check_choice
+from bench.method import Context, TrainReport
 from bench.method.batch import Batch
 from bench.method.passes import float32_products, use_attention
 from bench.method.torch_method import TorchMethod, is_split
@@ -55,9 +55,6 @@ def run_loop(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> 
     RunFailed for a loss that is not finite or a full disk, OutOfMemory for a batch that does not
     fit.
     """
-    # refuse before the first step what cannot be trained to the end
-    check_choice(method.recipe, "schedule", ("linear", "constant"))
-
     # the initial weights, a new optimiser, all counts at 0
     return train_to_end(Trainer(method, corpus, context))
 

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from commands import bench, error_line
 from harness import cosines, double
 from models import built, sentences
 
-from bench.method import Batch, BenchError
+from bench.method import Batch
 from bench.methods.angle import AnglE, complex_similarity, first_of_batch, in_batch
 from bench.methods.claif import CLAIF
 from bench.methods.cosent import CoSENT, order_loss, pair_cosines
@@ -181,9 +182,16 @@ def test_claif_is_the_reference_and_the_mean_squared_error(known, z, tiny, tmp_p
     gradients_are(loss, z, wanted)
 
 
-def test_claif_refuses_scores_of_another_scale(tiny, tmp_path) -> None:
-    with pytest.raises(BenchError, match=r"row 2 of the corpus has the score 3\.8"):
-        graded(CLAIF, tiny, tmp_path, [1.0, 3.8, 0.2, 0.0])
+def test_claif_refuses_scores_of_another_scale_before_the_first_step(tiny, tmp_path) -> None:
+    rows = [f"a text,text {i},{score}" for i, score in enumerate([0.5] * 40 + [3.8])]
+    (tmp_path / "rated.csv").write_text("\n".join(["sent0,sent1,score", *rows]) + "\n")
+    done = bench(
+        *("run", "claif", "--corpus", tmp_path / "rated.csv", "--backbone", tiny),
+        *("--set", "select_on=last", "--set", "batch_size=1", "--suite", "check"),
+        *("--device", "cpu", "--runs", tmp_path / "runs"),
+    )
+    assert "row 41 of the corpus has the score 3.8" in error_line(done)
+    assert not list((tmp_path / "runs").rglob("run.json"))
 
 
 @pytest.mark.parametrize("cls", [CoSENT, AnglE, CLAIF])

@@ -39,6 +39,7 @@ CASES = (
     f"run unsee --set momentum=2 {TINY} {LAST}",
     f"run whitening --set components=0 {TINY} {LAST}",
     f"run simcse --backbone dry {ON} {LAST}",
+    f"run esimcse --set queue_size=-1 {TINY} {LAST}",
     f"run simcse --set lora_rank=4 {TINY} {LAST}",
     f"run simcse --set adapter=same {TINY} {LAST}",
     f"run simcse --set adapter=same --set lora_rank=4 --backbone 'kept/$A' {ON} {LAST}",

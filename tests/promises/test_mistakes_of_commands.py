@@ -36,6 +36,8 @@ MISTAKES = {
     f"{RUN} --backbone nobody/nothing --offline": ["nobody/nothing", "forbids fetching"],
     f"{RUN} --corpus nothing.txt": ["nothing.txt"],
     f"{RUN} --set duplicates=no": ["duplicates=no", "keep", "drop"],
+    f"{RUN} --set schedule=cosine --dry-run": ["schedule=cosine", "linear", "constant"],
+    f"{RUN} --set epochs=3 --budget 2epochs": ["epochs=3", "--budget 2epochs"],
     f"{RUN} --data file": ["file"],
     f"{RUN} --runs file": ["file"],
     f"{OWN} chek": ["chek", "check"],
@@ -51,6 +53,10 @@ MISTAKES = {
     # options of a training, to what trains nothing
     "run cls --backbone tiny --suite pairs.tsv --budget 5steps": ["budget", "cls trains nothing"],
     "run cls --backbone tiny --suite pairs.tsv --corpus corpus.txt": ["--corpus", "nothing"],
+    "run cls --backbone tiny --suite pairs.tsv --set dropout=0.1": [
+        "dropout=0.1",
+        "trains nothing",
+    ],
     "run cls --backbone tiny --suite pairs.tsv --chunk 4": ["--chunk", "cls trains nothing"],
     "run cls --backbone tiny --suite pairs.tsv --setting supervised": ["--setting", "nothing"],
     "run cls last-avg --suite pairs.tsv --set select_on=last": ["cls and last-avg train nothing"],

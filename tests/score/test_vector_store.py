@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bench.base.errors import RunFailed
 from bench.score.encoding import VectorStore
 
 
@@ -90,3 +91,33 @@ def test_an_encoder_that_fails_in_the_middle_loses_only_its_chunk(tmp_path: Path
     again = Encoder()
     VectorStore(tmp_path, "k").add(["ccc", "aa", "b"], again)
     assert again.asked == ["b"]
+
+
+def test_two_processes_may_add_to_one_store(tmp_path: Path) -> None:
+    one, other, encoder = VectorStore(tmp_path, "k"), VectorStore(tmp_path, "k"), Encoder()
+    one.add(["a", "bb"], encoder)
+    other.add(["ccc", "bb", "dddd"], encoder)
+    one.add(["eeeee"], encoder)
+    every = ["a", "bb", "ccc", "dddd", "eeeee"]
+    for store in (one, VectorStore(tmp_path, "k")):
+        np.testing.assert_array_equal(store(every), Encoder()(every))
+    np.testing.assert_array_equal(other(every[1:4]), Encoder()(every[1:4]))
+
+
+def test_rows_that_a_full_disk_left_without_keys_are_nobodys(tmp_path: Path) -> None:
+    store = VectorStore(tmp_path, "k")
+    (tmp_path / "k-3.keys").mkdir()
+    with pytest.raises(RunFailed, match="cannot be written"):
+        store.add(["a", "bb"], Encoder())
+    (tmp_path / "k-3.keys").rmdir()
+    store.add(["ccc"], Encoder())  # the next task of the same process
+    np.testing.assert_array_equal(store(["ccc"]), Encoder()(["ccc"]))
+
+
+def test_rows_that_are_removed_while_they_are_used_are_missed(tmp_path: Path) -> None:
+    store = VectorStore(tmp_path, "k")
+    store.add(["a", "bb"], Encoder())
+    for path in tmp_path.iterdir():
+        path.unlink()
+    with pytest.raises(RunFailed, match="were removed"):
+        store.add(["ccc"], Encoder())

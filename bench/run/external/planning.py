@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from bench.backbones import Reference
 from bench.base.errors import BenchError, NotAModel, UnknownName
+from bench.base.sides import SIDES
 from bench.base.text import looks_like_a_run, one_value
 from bench.data.sets import DataFolder
 from bench.method.config import RunConfig
@@ -188,7 +189,25 @@ def plan_model(
         methods = discover(plugins)
     else:
         methods = Registry({model.method: model.plugin}, ())
-    return plan_configs([config], methods, data, ready)
+    runs = plan_configs([config], methods, data, ready)
+    for run in runs:
+        check_side_prompts(run)
+    return runs
+
+
+def check_side_prompts(run: PlannedRun) -> None:
+    """Raise BenchError for a prompt of queries or documents if no task tells them apart.
+
+    Nothing is said while a task is missing: it may be the one.
+    """
+    given = [side for side in SIDES if run.recipe.get(f"prompt_{side}") is not None]
+    if not given or run.missing or run.provisional:
+        return
+    if not any(known.task.sides for known in run.task_data):
+        raise BenchError(
+            f"--prompt-{given[0]}: no task that is scored has queries and documents",
+            "leave it out, or score retrieval or pairs that say which column is which",
+        )
 
 
 def _plan_run_again(
