@@ -53,7 +53,7 @@ class Gathered:
     runs: list[Run] = field(default_factory=list)
     # run id -> who submitted it
     senders: dict[str, str] = field(default_factory=dict)
-    # run id -> path below the version -> content of its record and curve
+    # run id -> path below the version -> content of its record, plan and curve
     files: dict[str, dict[str, bytes]] = field(default_factory=dict)
     predictions: Packed = field(default_factory=Packed)
     # lines for the page
@@ -232,7 +232,7 @@ def left_out(folder: Path, why: str) -> str:
 def _read_verified(run: Run, gathered: Gathered) -> dict[str, bytes]:
     """Compute every score of a run again; return path below the version -> content of its files.
 
-    They are its record and its curve. The parts of its predictions that scores need are added to
+    They are its record, its plan and its curve. The parts of its predictions that scores need are added to
     ``gathered.predictions``. No checkpoint and no vectors are published.
 
     Raises DataMissing if a score has no predictions; DataDamaged if they are not the recorded ones,
