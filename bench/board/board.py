@@ -16,6 +16,7 @@ from typing import Any
 from bench.base.errors import BenchError, UnknownName
 from bench.board.making import how_it_was_made
 from bench.board.matrix import Matrix, make_matrix
+from bench.board.repeat import repeat
 from bench.board.tables import (
     BoardTable,
     PageTable,
@@ -169,6 +170,10 @@ class Board:
         """The claims of the papers' texts, each held against the rows that test it."""
         own = [shown.table for shown in self.tables if not shown.table.sender]
         return judge_claims(own, {run.record.run_id: run for run in self.runs})
+
+    def command_again(self, runs: Sequence[Run]) -> str:
+        """Return the command that makes runs again, where the folder of the runs is."""
+        return repeat(runs, runs[0].folder.parent.name if self.one_file else "runs")
 
     def rows_of(self, run_id: str) -> list[tuple[BoardTable, Row]]:
         """Return the rows that a run is in, each with its table."""

@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.text import Text
 
 from bench.base.collector import no_collection
-from bench.base.errors import printable
+from bench.base.errors import BenchError, printable
 from bench.base.foreign_text import make_visible
 from bench.base.printing import print_grid
 from bench.base.terminal import warn
-from bench.base.text import plural
+from bench.base.text import list_names, plural
 from bench.board.publish import build
 from bench.board.verify.verified import report_grids
 from bench.cli.options import (
@@ -111,6 +112,7 @@ def publish(
               bench publish --check
     """
     if check:
+        _refuse_beside_check(context)
         context.exit(_check_versions(out, as_json))
     with no_collection(), _status_line() as report:
         outcome = build.publish_version(
@@ -160,6 +162,18 @@ def _print_outcome(outcome: build.Outcome) -> None:
     ]
     click.echo(f"{outcome.name}: {', '.join(counts)}: {outcome.folder / 'index.html'}")
     click.echo(make_visible(board.answer, limit=None))
+
+
+def _refuse_beside_check(context: click.Context) -> None:
+    """Raise BenchError for typed options that ``--check`` would leave without effect."""
+    useless = []
+    for option in context.command.params:
+        is_typed = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if is_typed and option.name not in ("check", "out", "as_json"):
+            useless.append(option.opts[0])
+    if useless:
+        names = list_names(useless)
+        raise BenchError(f"--check cannot be combined with {names}", f"leave {names} out")
 
 
 def _check_versions(out: Path, as_json: bool) -> int:

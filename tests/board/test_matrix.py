@@ -59,6 +59,7 @@ def test_the_page_has_a_cell_and_what_it_opens_without_scripts(
     difference = f"{cell.against.difference:+.1f}".replace("-", "−")
     anchor = f"cell-{cell.shown.anchor}--promcse"
     assert f'class="cell worse" href="#{anchor}">{difference} ' in page
+    assert "cp -r leaderboards/v1 mine" in page
     opened = page.split(f'id="{anchor}"')[1].split("</section>")[0]
     low = f"{cell.against.ci_low:+.2f}".replace("-", "−")
     assert low in opened and "is needed" in opened

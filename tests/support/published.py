@@ -80,7 +80,7 @@ def quick(runs: Path, out: Path, without_figures: None) -> Publish:
 
     def make(**asked: Any) -> Outcome:
         folders: dict[str, Any] = {"runs": runs, "out": out}
-        for name in ("runs", "out", "submissions", "data", "report"):
+        for name in ("runs", "out", "submissions"):
             if name in asked:
                 folders[name] = asked.pop(name)
         return build.publish_version(options=build.PublishOptions(**asked), **folders)

@@ -13,7 +13,6 @@ from bench.base.text import plural
 from bench.board.board import Board
 from bench.board.matrix import MatrixCell, MatrixRow
 from bench.board.pages.links import method_link, minus, run_link
-from bench.board.repeat import repeat
 from bench.compare.formatting import interval_end, score, signed_number
 from bench.compare.statistics.table import (
     ALPHA,
@@ -216,7 +215,7 @@ def _open(board: Board, cell: MatrixCell, base: MatrixCell) -> OpenCell:
         strip=_strip(cell, base),
         row_anchor=board.row_anchors[cell.shown.anchor, cell.place],
         run=run_link(board, cell.row.runs[0]),
-        command=repeat(runs),
+        command=board.command_again(runs),
     )
 
 

@@ -24,7 +24,7 @@ from bench.compare.docstrings import Block, blocks, spans
 from bench.compare.formatting import heads
 from bench.compare.forms.scores import score_grid
 from bench.compare.statistics.table import Row, Table
-from bench.compare.words.names import row_name, setting_words
+from bench.compare.words.names import level_words, row_name, setting_words, versus
 from bench.papers import papers
 from bench.papers.names import printed_name
 from bench.records.run import Run
@@ -81,26 +81,17 @@ def paragraphs(described: MethodDescription) -> list[Block]:
 
 
 def method_tables(board: Board, method: str) -> list[tuple[Table, Grid]]:
-    """Lay out the rows of the method, one table for each suite and protocol. Each row links to its
-    table."""
+    """Lay out the rows of the method: those in one table that have the same columns, baseline and
+    level of intervals. Each row links to its table."""
     groups: dict[tuple[object, ...], list[tuple[str, Table, Row]]] = {}
-    shown_tables = [
-        (page.shown, row) for page in board.page_tables for row in page.shown.table.rows
-    ]
-    for shown, row in shown_tables:
-        if row.method == method:
-            table = shown.table
-            groups.setdefault(
-                (
-                    table.suite,
-                    table.budget,
-                    table.text,
-                    table.protocol,
-                    table.metric,
-                    table.columns,
-                ),
-                [],
-            ).append((f"{link('index.html', UP)}#{shown.anchor}", table, row))
+    for page in board.page_tables:
+        table = page.shown.table
+        address = f"{link('index.html', UP)}#{page.shown.anchor}"
+        measured = (table.suite, table.budget, table.text, table.protocol, table.metric)
+        alike = (*measured, table.columns, versus(table), level_words(table))
+        for row in table.rows:
+            if row.method == method:
+                groups.setdefault(alike, []).append((address, table, row))
     made = []
     for lines in groups.values():
         table = replace(

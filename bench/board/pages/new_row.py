@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-import tomllib
-from typing import Any
+
+import msgspec
+from msgspec import Struct
 
 from bench.base.text import value_text
 from bench.board.board import Board
@@ -21,6 +22,26 @@ FOLDER = "mine/runs"
 """The runs of a copy of the version, which a reader adds runs to."""
 
 
+class PlannedRun(Struct):
+    """What the command takes from the plan of a run; a key that the plan leaves out is empty."""
+
+    suites: list[str] = []
+    setting: str = ""
+    backbones: list[str] = []
+    # what tables call the backbones, if they have other names there
+    names: list[str] = []
+    # a text, or several that are trained on together
+    corpus: str | list[str] = []
+    budget: str = ""
+    precision: str = ""
+
+
+class PlanFile(Struct):
+    """The plan beside a run, as far as the command needs it."""
+
+    run: list[PlannedRun]
+
+
 def command_for_row(board: Board) -> str:
     """Return the command that trains the method of ``FILE`` as the main table's rows were trained:
     on the same suites, backbone, text, length, precision and batch; "" if they have no plan."""
@@ -32,19 +53,19 @@ def command_for_row(board: Board) -> str:
     if not trained:
         return ""
     plan = _plan_of(by_id[_row_to_copy(trained).runs[0]])
-    if not plan:
+    if plan is None:
         return ""
     words = ["bench", "run", FILE, "--seeds", SEEDS]
     for option, value in (
-        ("--suite", plan.get("suites")),
-        ("--setting", plan.get("setting")),
-        ("--backbone", plan.get("backbones")),
-        ("--corpus", plan.get("corpus")),
-        ("--budget", plan.get("budget")),
-        ("--precision", plan.get("precision")),
+        ("--suite", ",".join(plan.suites)),
+        ("--setting", plan.setting),
+        ("--backbone", ",".join(_backbones(plan))),
+        *(("--corpus", text) for text in _texts(plan)),
+        ("--budget", plan.budget),
+        ("--precision", plan.precision),
     ):
         if value:
-            words += [option, value if isinstance(value, str) else ",".join(value)]
+            words += [option, value]
     for key, value in _shared_values(trained, by_id).items():
         words += ["--set", f"{key}={value}"]
     return shlex.join([*words, "--runs", FOLDER])
@@ -58,14 +79,24 @@ def _row_to_copy(trained: list[Row]) -> Row:
     return max(trained, key=lambda row: len(row.runs))
 
 
-def _plan_of(run: Run) -> dict[str, Any]:
-    """Return the first run of the plan beside a run; {} if it cannot be read."""
+def _plan_of(run: Run) -> PlannedRun | None:
+    """Return the first run of the plan beside a run; None if it has none that can be read."""
     try:
-        planned = tomllib.loads(plan_text(run)).get("run", [])
-    except (ValueError, RecursionError):
-        return {}
-    is_table = isinstance(planned, list) and planned and isinstance(planned[0], dict)
-    return planned[0] if is_table else {}
+        planned = msgspec.toml.decode(plan_text(run), type=PlanFile).run
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    return planned[0] if planned else None
+
+
+def _backbones(plan: PlannedRun) -> list[str]:
+    """Return the backbones as they are typed, with the names that tables have for them."""
+    if len(plan.names) != len(plan.backbones):
+        return plan.backbones
+    return [f"{name}={place}" for name, place in zip(plan.names, plan.backbones, strict=True)]
+
+
+def _texts(plan: PlannedRun) -> list[str]:
+    return [plan.corpus] if isinstance(plan.corpus, str) else plan.corpus
 
 
 def _shared_values(trained: list[Row], by_id: dict[str, Run]) -> dict[str, str]:

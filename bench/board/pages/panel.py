@@ -12,7 +12,7 @@ from bench.board.board import Board
 from bench.board.pages.citations import row_citations
 from bench.board.pages.links import run_link
 from bench.board.pages.run_page import downloads
-from bench.board.repeat import NOT_REPEATABLE, repeat
+from bench.board.repeat import NOT_REPEATABLE
 from bench.board.tables import BoardTable
 from bench.compare.forms.data import table_data
 from bench.compare.statistics.table import Row
@@ -61,7 +61,7 @@ def _row(board: Board, row: Row) -> dict[str, Any]:
     """Return the command that makes a row again."""
     by_id = {run.record.run_id: run for run in board.runs}
     runs = [by_id[run_id] for run_id in row.runs]
-    command = repeat(runs)
+    command = board.command_again(runs)
     return {
         "command": make_visible(command, limit=None),
         "repeatable": command != NOT_REPEATABLE,

@@ -16,7 +16,7 @@ from bench.board.making import FROM_SOURCE
 from bench.board.pages.citations import citation_of_run
 from bench.board.pages.engine import render_template
 from bench.board.pages.links import run_link
-from bench.board.repeat import plan_text, repeat
+from bench.board.repeat import plan_text
 from bench.compare.docstrings import spans
 from bench.compare.formatting import score
 from bench.compare.forms import run_report
@@ -56,7 +56,7 @@ def run_facts(board: Board, run: Run, up: int = 0) -> dict[str, Any]:
         "by": board.senders.get(record.run_id),
         "described": board.described.get(record.method),
         "heads": list(row_heads(board, record)),
-        "again": repeat([run]),
+        "again": board.command_again([run]),
         "plan": "\n".join(printable_lines(plan_text(run))),
         "files": downloads(board, run, up),
         "citation": citation_of_run(board, record.run_id),

@@ -116,12 +116,14 @@ def publish_version(
         refuse_altered(out)
         before = versions(out)
         last = before[-1] if before else None
-        texts = _version_texts(options, last, out)
+        name = "v1" if last is None else f"v{int(last.name[1:]) + 1}"
+        options = _settled(options, last, out)
+        plan = _read_plan(out / PLANS / f"{name}.md")
 
         senders = last.senders if last else {}
         gathered = gather(runs, submissions, report, senders, options.leave_out)
         report("comparing", 0, 1)
-        made, files = _draw(gathered, texts, RunsFolder(runs), last, report)
+        made, files = _draw(gathered, name, plan, options, RunsFolder(runs), last, report)
         folder = None
         if options.preview or _is_news(made, last):
             folder = out / made.version
@@ -133,31 +135,20 @@ def publish_version(
     return _outcome(made, folder, last, gathered.refused)
 
 
-def _version_texts(options: PublishOptions, last: Version | None, out: Path) -> _Texts:
-    """Return the texts of the next version; None among the options is the last version's text."""
-    number = 1
-    title, note = options.title, options.note
+def _settled(options: PublishOptions, last: Version | None, out: Path) -> PublishOptions:
+    """Return the options with the last version's texts in the place of those that are None."""
+    title, note, main_budget = options.title, options.note, options.main_budget
     if last is not None:
-        number = int(last.name[1:]) + 1
         title = last.title if title is None else title
         note = last.note if note is None else note
-    main_budget = options.main_budget
-    if main_budget is None and last is not None:
-        main_budget = last.main_budget
-    name = f"v{number}"
-    address = ""
-    if options.address:
-        address = options.address.rstrip("/") + "/"
-    return _Texts(
-        version=PREVIEW if options.preview else name,
+        main_budget = last.main_budget if main_budget is None else main_budget
+    return replace(
+        options,
         title=title or TITLE,
         note=note or None,
-        baseline=options.baseline,
         main_budget=canonical_budget(main_budget) if main_budget else "",
-        address=address,
+        address=options.address.rstrip("/") + "/" if options.address else "",
         docs=options.docs or docs_beside(out),
-        plan=_read_plan(out / PLANS / f"{name}.md"),
-        plugins=options.plugins,
     )
 
 
@@ -210,55 +201,49 @@ def _check_address(option: str, text: str | None) -> None:
 
 
 def _is_news(made: Board, last: Version | None) -> bool:
-    """Say if runs, senders, title or note differ from the last version."""
+    """Say if runs, senders, title, note, baseline or main budget differ from the last version."""
     if last is None:
         return True
     records = [run.record for run in made.runs]
     senders = {run_id: made.senders.get(run_id) for run_id in made.records}
-    return (records, senders, made.title, made.note) != (
+    first = made.tables[0].table
+    return (records, senders, made.title, made.note, first.baseline, first.budget) != (
         last.records(),
         last.senders,
         last.title,
         last.note,
+        last.baseline,
+        last.main_budget,
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Texts:
-    """The name and the texts of a version, besides its runs."""
-
-    version: str
-    title: str
-    note: str | None
-    baseline: str | None
-    main_budget: str
-    address: str
-    docs: str
-    plan: bytes | None
-    plugins: Sequence[Path]
-
-
 def _draw(
-    gathered: Gathered, texts: _Texts, store: RunsFolder, last: Version | None, report: Report
+    gathered: Gathered,
+    name: str,
+    plan: bytes | None,
+    options: PublishOptions,
+    store: RunsFolder,
+    last: Version | None,
+    report: Report,
 ) -> tuple[Board, dict[str, bytes]]:
     """Make the board of the gathered runs, and every file of its version except the runs' files."""
     made = build_board(
         gathered.runs,
-        version=texts.version,
-        title=texts.title,
-        note=texts.note,
+        version=PREVIEW if options.preview else name,
+        title=options.title or "",
+        note=options.note,
         senders=gathered.senders,
-        baseline=texts.baseline,
-        main_budget=texts.main_budget,
+        baseline=options.baseline,
+        main_budget=options.main_budget or "",
     )
     published, missing = find_searches(made, store, last)
-    lines = [f"{name}: this search is not published, {why}" for name, why in missing.items()]
+    lines = [f"{search}: this search is not published, {why}" for search, why in missing.items()]
     made = replace(
-        with_descriptions(made, texts.plugins),
-        alone=last is None and texts.version == PREVIEW,
-        address=texts.address,
-        docs=texts.docs,
-        plan=texts.plan,
+        with_descriptions(made, options.plugins),
+        alone=last is None and options.preview,
+        address=options.address or "",
+        docs=options.docs or "",
+        plan=plan,
         searches=tuple(published),
         left_out=(*gathered.left_out, *made.left_out, *lines),
     )

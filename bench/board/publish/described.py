@@ -11,8 +11,7 @@ from pathlib import Path
 from bench.base.errors import BenchError
 from bench.board.board import Board, MethodDescription
 from bench.method.plugins import Plugin, discover
-from bench.method.recipe_files import RecipeFile
-from bench.method.recipe_files import read_recipes as read_recipes
+from bench.method.recipe_files import RecipeFile, read_recipes
 
 
 def with_descriptions(board: Board, files: Sequence[Path] = ()) -> Board:

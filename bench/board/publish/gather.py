@@ -31,7 +31,7 @@ from bench.board.publish.submissions import (
 from bench.board.publish.suites import check_suite_names, keep_suites, leave_out_suites
 from bench.board.publish.versions import RUNS
 from bench.board.verify.scores import check_hash, check_score, check_stored_average
-from bench.compare.senders import published_senders, submitter_of
+from bench.compare.senders import published_senders, read_sender, submitter_of
 from bench.records.names import RECORD, predictions_name
 from bench.records.packed import Packed
 from bench.records.record import AVERAGE, REDUCED, RunRecord, Score
@@ -53,7 +53,7 @@ class Gathered:
     runs: list[Run] = field(default_factory=list)
     # run id -> who submitted it
     senders: dict[str, str] = field(default_factory=dict)
-    # run id -> path below the version -> content of its record and curve
+    # run id -> path below the version -> content of its record, plan and curve
     files: dict[str, dict[str, bytes]] = field(default_factory=dict)
     predictions: Packed = field(default_factory=Packed)
     # lines for the page
@@ -128,7 +128,10 @@ def gather(
 
 
 def _finished(store: RunsFolder, gathered: Gathered) -> list[Run]:
-    """Return the finished runs of a folder that have scores; each other is noted and left out."""
+    """Return the finished runs of a folder that have scores; each other is noted and left out.
+
+    A run that somebody submitted keeps its sender, as ``bench compare`` shows it.
+    """
     senders: Mapping[str, str | None] = {}
     if store.path.name == RUNS:
         senders = published_senders(store.path.absolute().parent)
@@ -146,7 +149,7 @@ def _finished(store: RunsFolder, gathered: Gathered) -> list[Run]:
         shown = leave_out_suites(record, gathered.without)
         if record.status == "finished" and shown.scores:
             runs.append(Run(shown, folder))
-            sender = senders.get(record.run_id)
+            sender = senders.get(record.run_id) or read_sender(folder)
             if sender:
                 gathered.senders[record.run_id] = sender
             continue
@@ -232,7 +235,7 @@ def left_out(folder: Path, why: str) -> str:
 def _read_verified(run: Run, gathered: Gathered) -> dict[str, bytes]:
     """Compute every score of a run again; return path below the version -> content of its files.
 
-    They are its record and its curve. The parts of its predictions that scores need are added to
+    They are its record, its plan and its curve. The parts of its predictions that scores need are added to
     ``gathered.predictions``. No checkpoint and no vectors are published.
 
     Raises DataMissing if a score has no predictions; DataDamaged if they are not the recorded ones,

@@ -49,11 +49,24 @@ def _templates() -> jinja2.Environment:
         "link": lambda path: Markup(link(path)),  # noqa: S704 - quoted
         "search_file": search_file,
         # as_markdown escapes every text
-        "table": lambda grid: Markup(as_markdown(replace(grid, title=""))),  # noqa: S704
+        "table": lambda grid: Markup(as_markdown(beside_page(grid))),  # noqa: S704
+        "plural": plural,
         "counted": counted,
         "table_name": table_name,
     }
     return environment
+
+
+def beside_page(table: Grid) -> Grid:
+    """Return a table without its title, for a file beside the page whose places it links to."""
+    rows = []
+    for row in table.rows:
+        cells = []
+        for cell in row:
+            is_place = cell.link.startswith("#")
+            cells.append(replace(cell, link=f"index.html{cell.link}") if is_place else cell)
+        rows.append(replace(row, cells=tuple(cells)))
+    return replace(table, title="", rows=tuple(rows))
 
 
 def counted(board: Board | Version) -> str:

@@ -5,6 +5,7 @@ A submitted run is a folder ``leaderboards/submissions/ID/``:
     run.json                  the record
     submitted_by.txt          who made it, on one line, as the leaderboard shows it
     predictions/STS12.npz     the model's answers to every item; tasks of mteb: predictions/mteb/...
+    plan.toml                 the plan that makes it again; may be missing
     curve.jsonl               the training curve; may be missing
 
 Nothing in it is executed or unpickled. Names and sizes are checked before a file is read, shapes

@@ -90,6 +90,13 @@ class Version(Struct):
         return sorted({run.method for run in self.runs})
 
     @property
+    def baseline(self) -> str | None:
+        """The row that the others of its first table are compared with."""
+        first = self.tables[0]["table"] if self.tables else {}
+        baseline: str | None = first.get("baseline")
+        return baseline
+
+    @property
     def main_budget(self) -> str:
         """The budget of its first table; "" if that is the budget of most runs."""
         if not self.tables:

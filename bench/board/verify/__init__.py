@@ -12,17 +12,7 @@ for folder in runs_below(Path("leaderboards/v5")):
 
 from __future__ import annotations
 
-from bench.board.verify.runs import check_folder, verify_run
-from bench.board.verify.versions import (
-    check_manifest,
-    compare_files,
-    runs_below,
-)
+from bench.board.verify.runs import verify_run
+from bench.board.verify.versions import check_manifest, runs_below
 
-__all__ = [
-    "check_folder",
-    "check_manifest",
-    "compare_files",
-    "runs_below",
-    "verify_run",
-]
+__all__ = ["check_manifest", "runs_below", "verify_run"]

@@ -49,6 +49,8 @@ WORDS = (
 )
 """Keys of tables.json with words, addresses and what papers print: a later bench may write others.
 """
+MATRIX_WORDS = ("name", "place", "baseline", "columns", "claimed", "of", "page")
+"""The same of its matrix."""
 WORDY_COLUMNS = ("row", "notes", "trained_with", "values", "untested")
 """The same of the columns of a table as CSV, besides those that begin with "paper"."""
 SCORES = "its scores"
@@ -152,6 +154,8 @@ def _check_judged(version: Version, runs: Mapping[str, Run]) -> Iterator[Finding
         arguments = written.get(key), again[key], key, "its runs", WORDS
         yield make_finding("tables", key, first_difference, *arguments)
     yield from _compare_tables(written, again)
+    shown = written.get("matrix"), again["matrix"], "matrix", SCORES, MATRIX_WORDS
+    yield make_finding("tables", "matrix", first_difference, *shown)
     for name, text in table_files(board).items():
         yield make_finding("tables", f"tables/{name}", _csv_difference, version.folder, name, text)
     yield make_finding("tables", "README.md", _readme_difference, version.folder, board)

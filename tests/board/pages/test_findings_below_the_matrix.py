@@ -16,6 +16,7 @@ from bench.board.board import Board, build_board
 from bench.board.pages.board import render_board
 from bench.board.pages.claims import claims_grids, claims_of_method
 from bench.board.pages.gain_sizes import gain_sizes
+from bench.board.publish.readme import version_readme
 from bench.board.tables import BoardTable, page_tables, row_anchors
 from bench.compare.statistics.table import Row, Table
 
@@ -102,6 +103,8 @@ def test_every_paper_s_own_gain_is_in_the_finding_on_seeds(board: Board) -> None
     assert found.finding.startswith(f"A gain below {of['1 seed']} points needs more than one run")
     assert "Other people's code and hardware are in it" in found.note
     html = render_board(board, sizes=found)
+    readme = version_readme(board, sizes=found)
+    assert "](index.html#printed-" in readme and "](#" not in readme
     assert html.index('class="matrix"') < html.index('id="seeds"') < html.index('id="all-tables"')
 
 

@@ -86,6 +86,15 @@ def test_everything_that_the_record_holds_is_on_its_page(made) -> None:
         assert name in text
 
 
+def test_rows_of_a_method_share_a_table_if_their_intervals_have_one_level(tmp_path: Path) -> None:
+    noises = {"simcse": 0.4, "promcse": 0.4}
+    records = made_runs(tmp_path, {**noises, "conpvp": 0.4})
+    records += made_runs(tmp_path, noises, setting="supervised")
+    tables = method_page.method_tables(a_board(records, tmp_path), "promcse")
+    levels = [{one.ci_level for one in table.comparisons} for table, _ in tables]
+    assert levels == [{0.975}, {0.95}]
+
+
 def test_every_seed_has_a_line_in_its_method_s_curve_and_a_run_has_none(made) -> None:
     found, _ = made
     page = Parsed(method_page.render_method(found, "promcse"))

@@ -11,12 +11,9 @@ from pathlib import Path
 
 import pytest
 from commands import bench
-from made_runs import made_runs
 from published import Publish
 
-from bench.board.board import Board, build_board
 from bench.board.publish.versions import check_versions
-from bench.records import Run, RunsFolder
 
 ADDRESS = "https://example.org/boards"
 
@@ -76,12 +73,3 @@ def test_a_bad_address_is_refused_in_one_line(
     done = bench("publish", "--runs", runs, "--out", out, option, text)
     assert done.exit_code == 2 and not out.exists()
     assert f"{option} {text}: expected the address of a folder on the web" in done.stderr
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Board:
-    folder = tmp_path_factory.mktemp("address")
-    made_runs(folder, {"simcse": 0.8, "promcse": 0.45})
-    records, _ = RunsFolder(folder).records()
-    runs = [Run(record=one, folder=folder / one.run_id) for one in records]
-    return build_board(runs, version="v1", title="A $board$ \\frac \u202e")

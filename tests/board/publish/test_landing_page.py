@@ -16,6 +16,7 @@ from bench.board.publish import build
 from bench.board.publish.dead_links import check_links
 from bench.board.publish.index import index_files
 from bench.board.publish.versions import versions
+from bench.board.verify.tables import check_tables
 
 NOISES = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.79}
 ERRATA = """# Errata
@@ -76,6 +77,17 @@ def test_the_finding_is_the_headline_and_the_matrix_is_that_of_the_version(
             said = f"{cell['text']} {cell['word']}".strip().replace("+", "\\+")
             assert f"| {said} |" in readme
             assert f'href="v1/index.html#{cell["anchor"]}"' in html
+
+
+def test_a_changed_matrix_is_seen(published: Path, tmp_path: Path) -> None:
+    version = shutil.copytree(published / "v1", tmp_path / "v1")
+    assert not check_tables(version).differences
+    file = version / "tables.json"
+    made = json.loads(file.read_bytes())
+    made["matrix"]["groups"][0]["rows"][0]["cells"][0]["text"] = "+99.0"
+    file.write_text(json.dumps(made), "utf-8")
+    (found,) = check_tables(version).differences
+    assert found.what == "matrix" and "+99.0 is recorded" in found.why
 
 
 def test_errata_are_a_line_with_a_link(published: Path) -> None:

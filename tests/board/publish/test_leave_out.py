@@ -63,7 +63,9 @@ def test_a_suite_that_is_left_out_is_nowhere_and_the_rest_is_verified(
     version = out / "v1"
     assert made.folder == version and suites_in(version) == {"check"}
     assert made.board.left_out == ("suite fewshot: scores and predictions, by --leave-out: 4 runs",)
-    assert "suite fewshot: scores and predictions" in (version / "index.html").read_text()
+    assert '<dt id="left-out">' in (version / "index.html").read_text()
+    landing = (out / "index.html").read_text()
+    assert '2 methods; <a href="v1/index.html#left-out">what was left out</a>' in landing
     assert len(packed_arrays(version / "predictions.parquet")) == 4
     (report,) = check_versions(out)
     assert report.differences == []

@@ -26,6 +26,12 @@ def test_an_own_run_is_never_replaced(theirs: RunsFolder, tmp_path: Path) -> Non
     assert line == f"{folder.name}: refused: {run.run_id} has the same id or fingerprint"
 
 
+def test_a_submission_among_own_runs_keeps_its_sender(theirs: RunsFolder) -> None:
+    run = finished_run(theirs)
+    as_submission(theirs)
+    assert gather(theirs.path).senders == {run.run_id: "Eve"}
+
+
 def test_rows_of_others_are_separate_and_say_who_ran_them(
     theirs: RunsFolder, tmp_path: Path
 ) -> None:

@@ -185,8 +185,8 @@
     if (!head) return rows;
     const rising = name === "method" || (head.matches(".cost") && name !== "seeds") || "lower" in head.dataset;
     const value = (one) => {
-      const cell = cellAt(table, one, name), amount = Number(cell.dataset.v);
-      return name === "method" ? one.text : cell.dataset.v ? (amount < 0 ? NaN : amount) : numberIn(textOf(cell));
+      const cell = cellAt(table, one, name);
+      return name === "method" ? one.text : cell.dataset.v ? Number(cell.dataset.v) : numberIn(textOf(cell));
     };
     const values = new Map(rows.map((one) => [one, value(one)])), by = rising !== back ? 1 : -1;
     head.setAttribute("aria-sort", rising !== back ? "ascending" : "descending");
@@ -301,7 +301,7 @@
   }
 
   const again = ({ run }) => data.rows[run].repeatable
-    ? [commandBox(data.rows[run].command), make("p", {}, "Run it in the folder of this version. The files that the plan names, such as a training text, must be there; run.json lists their checksums.")]
+    ? [commandBox(data.rows[run].command), make("p", {}, "Run it where the folder of the runs is. The files that the plan names, such as a training text, must be there; run.json lists their checksums.")]
     : [make("p", {}, `This row is ${data.rows[run].command}.`)];
 
   function files(run) {
