@@ -274,9 +274,10 @@ class Table:
 
     @property
     def head(self) -> str | None:
-        """The column that ranks: the average, or the only task (where more is better)."""
-        single = len(self.columns) == 1 and not self.falling
-        return self.columns[-1] if self.columns[-1:] == (AVERAGE,) or single else None
+        """The column that ranks: the average, or the only task; where more is better."""
+        *others, last = self.columns
+        ranks = (last == AVERAGE or not others) and last not in self.falling
+        return last if ranks else None
 
     @cached_property
     def namesakes(self) -> Mapping[tuple[object, ...], Sequence[Row]]:
