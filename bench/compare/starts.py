@@ -93,7 +93,7 @@ def with_starts(
                 # the one that it is hardest to be above
                 start = min(found, key=lambda one: one.ci_low)
                 row = replace(row, start=start)
-                if start.ci_low <= 0 and not row.stands and not row.is_baseline:
+                if row.is_at_start and not row.stands and not row.is_baseline:
                     row = replace(row, stands=NOT_TRAINED)
         rows.append(row)
     return replace(table, rows=tuple(rows))

@@ -211,6 +211,11 @@ class Row:
         """True for a row that is judged, or would be if it were above its untrained start."""
         return self.stands in ("", NOT_TRAINED)
 
+    @property
+    def is_at_start(self) -> bool:
+        """True for a trained row that is not above its untrained start."""
+        return self.start is not None and self.start.ci_low <= 0
+
 
 def place_of(row: Row) -> tuple[object, ...]:
     """Return what rows of one name share."""

@@ -189,7 +189,7 @@ def _not_trained_sentence(table: Table) -> str:
         names = list_names(row_names(rows, table), MOST_NAMED)
         said.append(f"{names} {verb} not trained: not above the untrained start.")
     for row in table.rows:
-        if row.is_baseline and row.start is not None and row.start.ci_low <= 0:
+        if row.is_baseline and row.is_at_start:
             said.append(f"{row_name(row, table)} itself is not above its untrained start.")
     return " ".join(said)
 
