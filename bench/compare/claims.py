@@ -12,18 +12,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from bench.base.text import list_names
 from bench.compare.columns import Columns, read_columns
 from bench.compare.statistics.table import (
     ALPHA,
     BETTER,
+    FEW_SEEDS,
     FEWEST_SEEDS,
     INCONCLUSIVE,
-    NOT_TRAINED,
     WORSE,
     Against,
     Row,
     Table,
 )
+from bench.compare.words.names import suite_name
 from bench.papers.claims import Claim, claims
 from bench.records.names import text_of
 from bench.records.run import Run
@@ -63,19 +65,28 @@ def _test(
 ) -> JudgedClaim:
     if not claim.needs:
         return JudgedClaim(claim=claim, why_not=claim.open)
+    missing = dict.fromkeys(claim.needs)
     for place in _usual_protocol_first(claim, tables):
         table = tables[place]
         if (table.suite, table.setting) != (claim.suite, claim.setting):
             continue
         if text_of(table.protocol) or claim.task not in table.columns:
             continue
-        row = _find_row(table, runs, claim.row)
-        baseline = _find_row(table, runs, claim.baseline)
+        found = {name: _find_row(table, runs, name) for name in claim.needs}
+        row, baseline = found.values()
         if row is not None and baseline is not None:
             if place not in columns:
                 columns[place] = read_columns(table, runs)
             return _compare(claim, table, row, baseline, columns[place])
-    return JudgedClaim(claim=claim, why_not=f"no rows {claim.row} and {claim.baseline} here")
+        for name, at in found.items():
+            if at is not None:
+                missing.pop(name, None)
+    why_not = f"no table has both {claim.row} and {claim.baseline}"
+    if missing:
+        noun = "row" if len(missing) == 1 else "rows"
+        on = f"{suite_name(claim.suite)} ({claim.task}), {claim.setting}"
+        why_not = f"no {noun} {list_names(missing)} on {on}"
+    return JudgedClaim(claim=claim, why_not=why_not)
 
 
 def _usual_protocol_first(claim: Claim, tables: Sequence[Table]) -> list[int]:
@@ -133,11 +144,11 @@ def _compare(claim: Claim, table: Table, row: int, baseline: int, columns: Colum
     pairs = column.minus(places.index(baseline))
     at = places.index(row)
     difference = float(pairs.value_P[at])
-    if any(one.stands == NOT_TRAINED for one in rows):
+    if any(one.is_at_start for one in rows):
         why_not = "a row is not above its untrained start"
         return replace(found, difference=difference, why_not=why_not)
     if any(one.seeds != (None,) and len(one.seeds) < FEWEST_SEEDS for one in rows):
-        return replace(found, why_not=f"fewer than {FEWEST_SEEDS} seeds")
+        return replace(found, why_not=FEW_SEEDS)
     half = float(pairs.half_P(ALPHA)[at])
     if math.isnan(half):
         return replace(found, difference=difference, why_not="its error is unknown")

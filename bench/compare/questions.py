@@ -94,7 +94,7 @@ def ask(table: Table, asked: Sequence[Asked], baseline: str | None) -> list[Tabl
         planned = {name: _find(table, name, one.runs) for name in question.rows}
         rows = [row for row in planned.values() if row is not None]
         missing = [name for name, row in planned.items() if row is None]
-        of_question = replace(table, question=question.text)
+        of_question = replace(table, question=question.text or _rows_of(question))
         if number:
             base = _find(table, question.baseline)
             judged = [row for row in table.rows if row is base or row in rows]
@@ -106,6 +106,11 @@ def ask(table: Table, asked: Sequence[Asked], baseline: str | None) -> list[Tabl
         of_question = compare_with_baseline(of_question, baseline or question.baseline)
         made.append(with_family(of_question, [row.runs for row in rows]))
     return made
+
+
+def _rows_of(question: Question) -> str:
+    """Return the words for a question without a text: "ct and promcse against simcse"."""
+    return f"{list_names(question.rows, len(question.rows))} against {question.baseline}"
 
 
 def _answers(table: Table, asked: Asked, baseline: str | None) -> bool:

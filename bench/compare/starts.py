@@ -19,6 +19,7 @@ from bench.compare.words.names import row_name
 from bench.records.names import OWN_DATA
 from bench.records.record import RunRecord
 from bench.records.run import Run
+from bench.score.suites import suite, suite_names
 
 FIRST_TOKEN = "cls"
 """The method that takes the backbone's [CLS] as it is."""
@@ -92,7 +93,7 @@ def with_starts(
                 # the one that it is hardest to be above
                 start = min(found, key=lambda one: one.ci_low)
                 row = replace(row, start=start)
-                if start.ci_low <= 0 and not row.stands and not row.is_baseline:
+                if row.is_at_start and not row.stands and not row.is_baseline:
                     row = replace(row, stands=NOT_TRAINED)
         rows.append(row)
     return replace(table, rows=tuple(rows))
@@ -125,6 +126,18 @@ def _start(table: Table, head: Column, row: int, start: int, place: int) -> Star
     )
 
 
+def _suite_words(table: Table) -> str:
+    """Return what ``--suite`` takes to score a table's tasks; a protocol that is scored only if it
+    is named is named."""
+    if table.suite == OWN_DATA:
+        return "FILE"  # a record does not say where it is
+    if table.suite in suite_names():
+        for task in suite(table.suite).on_request:
+            if task.protocol == table.protocol:
+                return f"{table.suite}:{table.protocol}"
+    return table.suite
+
+
 def start_command(rows: Sequence[Row], table: Table, records: Mapping[str, RunRecord]) -> str:
     """Return the command that scores the starts of these rows.
 
@@ -133,9 +146,7 @@ def start_command(rows: Sequence[Row], table: Table, records: Mapping[str, RunRe
     first = rows[0]
     methods = ",".join(dict.fromkeys(row.name for row in rows))
     words = [f"bench run {methods} --budget 0steps --seeds 1 --backbone {first.backbone}"]
-    # a record does not say where somebody's own file is
-    suite = "FILE" if table.suite == OWN_DATA else table.suite
-    words.append(f"--setting {first.setting} --suite {suite}")
+    words.append(f"--setting {first.setting} --suite {_suite_words(table)}")
     if first.setting == "unsupervised":
         words.append("--corpus builtin")
     codes = []

@@ -20,6 +20,7 @@ from bench.compare.statistics.differences import EQUAL
 from bench.compare.statistics.pairs import Pairs
 from bench.compare.statistics.seed_variance import SeedVariances
 from bench.compare.statistics.table import ALPHA, NOT_TRAINED, WORSE, Against, Cell, Row, Table
+from bench.compare.words.finding import why_untested
 from bench.compare.words.names import row_name
 from bench.records.run import Run
 
@@ -89,7 +90,7 @@ def calculate(tables: Sequence[Table], runs: Mapping[str, Run], name: str) -> Ca
         elif base is None:
             reason = "its table has no baseline"
         elif cell is None or cell.against is None or cell.against.verdict is None:
-            reason = _stands(row) or row.untested or "its table ranks by no column"
+            reason = _stands(row) or row.untested or _why_none(table, row, base)
         else:
             return _calculation(table, runs, row, base, passed)
         passed.append((table, reason))
@@ -107,6 +108,15 @@ def _stands(row: Row) -> str:
         interval = with_interval(start.difference, start.ci_low, start.ci_high)
         return f"it is not above its untrained start, {start.row}: {interval}"
     return f"it stands {row.stands}" if row.stands else ""
+
+
+def _why_none(table: Table, row: Row, base: Row) -> str:
+    """Say why a row that could be tested has no verdict against the baseline of its table."""
+    if table.head is None:
+        return "its table ranks by no column"
+    if row.cells[-1] is None:
+        return f"no value of {table.head}"
+    return f"{row_name(base, table)}, the baseline, was not tested: {why_untested(base, table)}"
 
 
 def _calculation(

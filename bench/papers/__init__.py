@@ -4,7 +4,7 @@ themselves.
 Not here: a score of ours, or a verdict on one; no number is computed but of printed ones.
 """
 
-from bench.papers.backbones import model_of, printed_names
+from bench.papers.backbones import printed_names
 from bench.papers.checkpoints import (
     Checkpoint,
     find_checkpoint,
@@ -19,10 +19,9 @@ from bench.papers.hyperparameters import (
     printed_hyperparameters,
 )
 from bench.papers.mapping import BY_MTEB, DEV, SUITES, Meaning, meaning
-from bench.papers.parts import PaperPart, PrintedPoint, contents, find_part, printed_points
+from bench.papers.parts import PaperPart, contents, find_part, printed_points
 from bench.papers.printed import (
     AVERAGE,
-    BASE,
     README,
     REPORTED,
     UNKNOWN,
@@ -33,26 +32,22 @@ from bench.papers.printed import (
     claimed_gain,
     format_printed,
     half_unit,
-    line_of,
     reported_sd,
     results,
     rows,
     tables,
 )
-from bench.papers.reading import HERE, Paper, find_paper, papers, read_every, read_rows, read_scores
+from bench.papers.reading import HERE, find_paper, papers, read_every, read_rows, read_scores
 
 __all__ = [
     "AVERAGE",
-    "BASE",
     "BY_MTEB",
     "Checkpoint",
     "DEV",
     "HERE",
     "Meaning",
-    "Paper",
     "PaperPart",
     "PrintedHyperparameter",
-    "PrintedPoint",
     "PrintedRow",
     "README",
     "REPORTED",
@@ -71,9 +66,7 @@ __all__ = [
     "format_printed",
     "half_unit",
     "hyperparameters",
-    "line_of",
     "meaning",
-    "model_of",
     "papers",
     "printed_hyperparameters",
     "printed_names",

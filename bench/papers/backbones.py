@@ -19,11 +19,6 @@ def printed_to_hub() -> Mapping[str, str]:
     return {row["printed"]: row["hub"] for row in read_rows(HERE / "backbones.tsv")}
 
 
-def model_of(printed: str) -> str:
-    """Return the name that ``--backbone`` takes for a printed backbone."""
-    return printed_to_hub().get(printed, printed)
-
-
 def printed_names(backbone: str) -> set[str]:
     """Return the names that tables may print for a backbone.
 

@@ -7,6 +7,7 @@ results.tsv             a line per printed row of scores
 hyperparameters.tsv     a line per printed hyperparameter
 points.tsv              points of figures that a source gives
 claims.tsv              a line per claim of the text, with the comparison that tests it
+trained.tsv             shares of trained weights that a text claims, for the remarks
 checkpoints.tsv         models that the authors released
 ours.tsv                printed methods that have another name here, or none
 remarks.tsv             contradictions in the tables (made by ``tools/make_remarks.py``)

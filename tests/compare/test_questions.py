@@ -55,7 +55,9 @@ def test_without_a_question_what_was_trained_is_judged(runs: list[Run]) -> None:
     assert "CLS" not in table_finding(table).text and words(table)["cls"] == FOR_SCALE
 
 
-def test_a_planned_row_is_judged_as_if_it_were_the_only_one(runs: list[Run]) -> None:
+def test_a_planned_row_is_judged_as_if_it_were_the_only_one(
+    runs: list[Run], tmp_path: Path
+) -> None:
     write_question(runs, "ct", HELPS)
     table = only(make_tables(runs))
     assert table.question == "Does CT help?"
@@ -69,6 +71,12 @@ def test_a_planned_row_is_judged_as_if_it_were_the_only_one(runs: list[Run]) -> 
     found = table_finding(table).text
     assert found.startswith("CT against SimCSE on the STS average is inconclusive")
     assert "PromCSE" not in found
+    below = "not above the untrained start: Mirror-BERT"
+    assert below not in table.notes
+    start = sts_run(tmp_path, "cls", None, 0.9, setting="none")
+    runs = [run for run in runs if run.record.method != "cls"]
+    again = only(make_tables([*runs, *runs_in(tmp_path, [start])]))
+    assert below in again.notes and "Mirror-BERT" not in table_finding(again).text
 
 
 def test_a_planned_row_has_the_plain_name_among_rows_of_its_method(
@@ -103,6 +111,15 @@ def test_a_second_question_has_a_table_of_its_rows(runs: list[Run]) -> None:
     assert second.baseline == "promcse" and verdict_of(second.rows[1]) == "worse"
     assert "Which layers?" in table_name(second) and "Does CT help?" not in table_name(first)
     assert "planned, and not here: diffcse" in second.notes
+
+
+def test_questions_without_a_text_are_told_apart_by_their_rows(runs: list[Run]) -> None:
+    write_question(runs, "ct", HELPS.partition("\n")[2])
+    write_question(runs, "mirror-bert", LAYERS.partition("\n")[2])
+    first, second = make_tables(runs)
+    words = "ct against simcse", "mirror-bert and diffcse against promcse"
+    assert {first.question, second.question} == set(words)
+    assert table_name(first) != table_name(second)
 
 
 @pytest.mark.parametrize(

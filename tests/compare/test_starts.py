@@ -84,6 +84,8 @@ def test_the_first_token_of_the_backbone_is_a_start_of_every_row(
     assert shown(table)["PromCSE"] == NOT_TRAINED, "it is above its own start, and gained nothing"
     of = row_named(table, "promcse").start
     assert of is not None and of.row == "CLS"
+    (note,) = [note for note in table_notes(table) if note.startswith("untrained start not scored")]
+    assert note.startswith("untrained start not scored, CLS taken for it: SimCSE and CT (bench run")
 
 
 def test_the_interval_is_that_of_the_seeds_if_items_say_nothing(

@@ -24,6 +24,9 @@ def test_the_printed_value_is_shown_with_ours(tmp_path: Path) -> None:
         assert cell.printed.difference == pytest.approx(round(cell.mean, 2) - value, abs=1e-9)
         assert cell.printed.verdict == "not tested" and cell.printed.reason.startswith("one seed")
     assert all(cell is None or cell.printed is None for cell in row_named(table, "mine").cells)
+    reason = "one seed: how far seeds vary is not known"
+    assert f"not compared with the published value: SimCSE ({reason})" in table.notes
+    assert "no published number for this backbone and protocol: mine" in table.notes
     for form in ("md", "latex", "csv", "json"):
         assert "82.41" in format_tables((table,), form)
 

@@ -130,3 +130,16 @@ def test_a_row_without_a_verdict_says_why_it_has_none(runs: Path) -> None:
     told = error_line(bench("compare", "--runs", runs, "--why", "simcse"))
     assert told == "error: --why: simcse has no verdict: it is the baseline"
     assert "unknown row 'sincse'" in error_line(bench("compare", "--runs", runs, "--why", "sincse"))
+
+
+def test_a_baseline_that_was_not_tested_is_the_reason(tmp_path: Path) -> None:
+    for method, seeds in (("simcse", 2), ("promcse", 3), ("ct", 3)):
+        for seed in range(seeds):
+            sts_run(tmp_path, method, seed, 0.5)
+    sts_run(tmp_path, "pcl", 1, 0.5, tasks=("STS12",))
+    for row, reason in (
+        ("promcse", "SimCSE, the baseline, was not tested: two seeds"),
+        ("pcl", "no value of Avg."),
+    ):
+        told = error_line(bench("compare", "--runs", tmp_path, "--why", row))
+        assert told == f"error: --why: {row} has no verdict: {reason}"

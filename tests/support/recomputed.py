@@ -198,7 +198,7 @@ def question_of_row(version: Path, table: dict[str, Any], row: dict[str, Any]) -
         if not isinstance(question, dict) or not question.get("rows"):
             continue
         here = table["suite"] in question.get("suite", [table["suite"]])
-        if here and question.get("text", "") == table["question"]:
+        if here and question.get("text", table["question"]) == table["question"]:
             return question
     return {}
 

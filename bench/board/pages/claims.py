@@ -46,7 +46,7 @@ class ClaimLine:
     where: str
     # "−0.09 [−1.51, +1.34]"; "" if no difference is known
     here: str
-    # "worse", "not tested: fewer than 3 seeds"
+    # "worse", "not tested: fewer than three seeds"
     verdict: str
     # that would find the gain on BERT-base: "13 seeds"; "" if none is claimed
     seeds: str

@@ -161,27 +161,27 @@ def _table(
     if any(SMALLER & record.recipe.keys() for record, _ in scored):
         sizes = [_vector_bytes(row_runs.runs[0]) for row_runs in grouped]
         rows = [replace(row, vector_bytes=size) for row, size in zip(rows, sizes, strict=True)]
-    has_head = columns[-1:] == (AVERAGE,) or (len(columns) == 1 and not falling)
-    ordered = sorted(_marked(rows, columns, falling), key=_best_first if has_head else _by_name)
     notes = []
     if falling:
         notes.append(f"lower is better: {', '.join(falling)}")
     holds = name_average(suite, protocol)
     if AVERAGE in columns and holds:
         notes.append(f"{AVERAGE} is the mean of {holds}")
-    return Table(
+    table = Table(
         setting=setting or None,
         backbone=backbone or None,
         suite=suite,
         protocol=protocol,
         metric=", ".join(dict.fromkeys(metric.name for metric in metrics.values())),
         columns=columns,
-        rows=tuple(ordered),
+        rows=tuple(_marked(rows, columns, falling)),
         notes=tuple(notes),
         budget=apart.budget,
         text=apart.text,
         falling=falling,
     )
+    order = _best_first if table.head else _by_name
+    return replace(table, rows=tuple(sorted(table.rows, key=order)))
 
 
 def _columns(

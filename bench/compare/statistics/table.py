@@ -211,6 +211,11 @@ class Row:
         """True for a row that is judged, or would be if it were above its untrained start."""
         return self.stands in ("", NOT_TRAINED)
 
+    @property
+    def is_at_start(self) -> bool:
+        """True for a trained row that is not above its untrained start."""
+        return self.start is not None and self.start.ci_low <= 0
+
 
 def place_of(row: Row) -> tuple[object, ...]:
     """Return what rows of one name share."""
@@ -274,9 +279,10 @@ class Table:
 
     @property
     def head(self) -> str | None:
-        """The column that ranks: the average, or the only task (where more is better)."""
-        single = len(self.columns) == 1 and not self.falling
-        return self.columns[-1] if self.columns[-1:] == (AVERAGE,) or single else None
+        """The column that ranks: the average, or the only task; where more is better."""
+        *others, last = self.columns
+        ranks = (last == AVERAGE or not others) and last not in self.falling
+        return last if ranks else None
 
     @cached_property
     def namesakes(self) -> Mapping[tuple[object, ...], Sequence[Row]]:

@@ -25,8 +25,6 @@ from bench.compare.words.names import baseline_name, column_name, row_name, row_
 
 MOST_NAMED = 6
 """Rows that a sentence names; of more it says how many there are."""
-FEWEST_CANDIDATES = 3
-"""Tested rows from which on it is worth saying that several may be the best."""
 MOST_CANDIDATES = 4
 """Rows that may be the best and are named; of more the table says which they are."""
 
@@ -143,9 +141,9 @@ def _candidates_sentence(table: Table) -> str:
         return f"{row_name(best[0], table)} is the best of {plural(tested, 'tested row')}."
     if len(best) > MOST_CANDIDATES:
         return f"{len(best)} rows may be the best."
-    if best and tested >= FEWEST_CANDIDATES:
-        return f"{len(best)} rows may be the best: {list_names(row_names(best, table))}."
-    return ""
+    if not best:
+        return ""
+    return f"{len(best)} rows may be the best: {list_names(row_names(best, table))}."
 
 
 def _best_sentence(table: Table) -> str:
@@ -166,13 +164,9 @@ def _untested_finding(table: Table) -> Finding:
     best = [(row, cell) for row, cell in rows if cell.rounded == rows[0][1].rounded]
     verb = "is" if len(best) == 1 else "are"
     names = list_names([row_name(row, table) for row, _ in best], MOST_NAMED)
-    reasons = dict.fromkeys(row.untested for row, _ in rows if row.untested)
-    if sum(not row.stands for row, _ in rows) < 2:
-        reasons["no other row is judged"] = None
-    why = "; ".join(reasons) or "their predictions were not read"
     return Finding(
         f"Highest on {column_name(table)} {verb} {names}, {_value(best[0][1])}.",
-        f"Differences were not tested: {why}.",
+        f"Differences were not tested: {why_no_verdicts(table)}.",
     )
 
 
@@ -195,7 +189,7 @@ def _not_trained_sentence(table: Table) -> str:
         names = list_names(row_names(rows, table), MOST_NAMED)
         said.append(f"{names} {verb} not trained: not above the untrained start.")
     for row in table.rows:
-        if row.is_baseline and row.start is not None and row.start.ci_low <= 0:
+        if row.is_baseline and row.is_at_start:
             said.append(f"{row_name(row, table)} itself is not above its untrained start.")
     return " ".join(said)
 
@@ -217,11 +211,16 @@ def best_words(table: Table) -> str:
 
 
 def why_no_verdicts(table: Table) -> str:
-    """Say why a table has no verdicts: "fewer than three seeds", "no column that ranks"."""
-    if not ranked_rows(table):
+    """Say why nothing was tested in a table: "fewer than three seeds", "no column that ranks"."""
+    if table.head is None:
         return "no column that ranks"
-    reasons = list(dict.fromkeys(row.untested for row in table.rows if row.untested))
-    return "; ".join(reasons) or f"one row, {column_name(table)}"
+    rows = [row for row, _ in ranked_rows(table)]
+    if not rows:
+        return f"no value of {table.head}"
+    reasons = dict.fromkeys(row.untested for row in rows if row.untested)
+    if sum(not row.stands for row in rows) < 2:
+        reasons["no other row is judged"] = None
+    return "; ".join(reasons) or "their predictions were not read"
 
 
 def best_rows(table: Table) -> list[Row]:

@@ -33,7 +33,7 @@ MEANS = {
     "better, worse": "the interval of the difference excludes zero. It is wider than 95 % if "
     "several rows are compared at once",
     INCONCLUSIVE: 'the data cannot tell, which is not "equal"',
-    NOT_TESTED: "fewer than three seeds, or no predictions",
+    NOT_TESTED: "fewer than three seeds, no predictions, or those of the baseline",
     NOT_TRAINED: "the row is not above its untrained start (95 % interval of the difference); this "
     "says nothing about its method",
     FOR_COMPARISON: "no question names the row; it has no verdict and no place in the finding",

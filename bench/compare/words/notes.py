@@ -123,8 +123,7 @@ def _start_notes(table: Table, records: Mapping[str, RunRecord]) -> Iterator[str
         instead = f", {taken} taken for it" if taken else ""
         command = start_command(missing, table, records)
         yield f"untrained start not scored{instead}: {names} ({command})"
-    others = [row for row in trained if row.start is not None and row.start.ci_low <= 0]
-    others = [row for row in others if row.stands != NOT_TRAINED]
+    others = [row for row in trained if row.is_at_start and row.stands != NOT_TRAINED]
     if others:
         names = list_names(row_names(others, table), MOST_NAMED)
         yield f"not above the untrained start: {names}"

@@ -51,6 +51,15 @@ def test_the_average_is_the_recorded_one_and_needs_every_task() -> None:
     assert made.cells[-1] is None
 
 
+def test_an_average_of_which_lower_is_better_ranks_no_row() -> None:
+    """Of a suite of somebody else: the rule takes more for better."""
+    about = {"suite": "mine", "protocol": "mine/1", "metric": "alignment", "n": 10}
+    scores = [Score(**about, task=task, value=0.3) for task in ("one", "two", "Avg.")]  # type: ignore[arg-type]
+    table = only(summarise([record("simcse", 1, scores=tuple(scores))]))
+    assert table.falling == table.columns == ("one", "two", "Avg.")
+    assert table.head is None
+
+
 def test_protocols_settings_and_backbones_are_never_mixed() -> None:
     made = [
         record("simcse", 1),

@@ -7,8 +7,16 @@ from dataclasses import replace
 import pytest
 from judged_rows import judged_row, judged_table
 
-from bench.compare.statistics.table import FEW_SEEDS, FOR_COMPARISON, FOR_SCALE, Row, Table
-from bench.compare.words.finding import find, table_finding
+from bench.compare.statistics.table import (
+    FEW_SEEDS,
+    FOR_COMPARISON,
+    FOR_SCALE,
+    NOT_TRAINED,
+    Row,
+    Start,
+    Table,
+)
+from bench.compare.words.finding import find, table_finding, why_no_verdicts
 from bench.compare.words.legend import legend
 
 BASE = judged_row("simcse", 60.0)
@@ -30,6 +38,12 @@ def of_seeds(name: str, seeds: int) -> Row:
     assert cell is not None
     few = replace(cell, values=cell.values[:seeds])
     return replace(judged_row(name, 59.0), cells=(few,), untested=FEW_SEEDS)
+
+
+def held_against_start(row: Row, low: float) -> Row:
+    """Return the row with the lower end of its interval above its start."""
+    start = Start(row="CLS", difference=low + 1, ci_low=low, ci_high=low + 2, ci_level=0.95)
+    return replace(row, start=start)
 
 
 def against_simcse(*rows: Row) -> Table:
@@ -63,6 +77,11 @@ def alone(*rows: Row, tested: int | None = 3) -> Table:
             against_simcse(*OPEN, *OPEN, TOP_BASE, *WORSE),
             "No method beats SimCSE on the STS average. Of 7 tested rows, 0 are better, 3 worse "
             "and 4 inconclusive. 5 rows may be the best.",
+        ),
+        (
+            against_simcse(TOP_BASE, *WORSE),
+            "No method beats SimCSE on the STS average. Of 3 tested rows, 0 are better, 3 worse "
+            "and 0 inconclusive. SimCSE is the best of 4 tested rows.",
         ),
         (
             against_simcse(replace(BETTER[0], may_be_best=True), BASE, *WORSE),
@@ -109,7 +128,31 @@ def alone(*rows: Row, tested: int | None = 3) -> Table:
             "Highest on the STS average are a and b, 62.00. Differences were not tested: no "
             "predictions of every task.",
         ),
-        (replace(alone(BASE), falling=("Avg.",), columns=("alignment",)), ""),
+        (
+            alone(BASE, *ASIDE, tested=None),
+            "Highest on the STS average is seen, 75.00. Differences were not tested: no other row "
+            "is judged.",
+        ),
+        (
+            alone(BASE, WORSE[0], tested=None),
+            "Highest on the STS average is SimCSE, 60.00. Differences were not tested: their "
+            "predictions were not read.",
+        ),
+        (
+            against_simcse(
+                BETTER[0],
+                held_against_start(BASE, -0.5),
+                replace(held_against_start(LOW, 0.0), untested="", stands=NOT_TRAINED),
+                held_against_start(ASIDE[0], -9.0),
+            ),
+            "good-0 beats SimCSE on the STS average, by 2.00 points. low is not trained: not above "
+            "the untrained start. SimCSE itself is not above its untrained start.",
+        ),
+        (
+            against_simcse(held_against_start(BETTER[0], 0.1), held_against_start(BASE, 0.1)),
+            "good-0 beats SimCSE on the STS average, by 2.00 points.",
+        ),
+        (replace(alone(BASE), falling=("alignment",), columns=("alignment",)), ""),
     ],
 )
 def test_each_sentence_is_said_of_its_data(table: Table, text: str) -> None:
@@ -126,6 +169,26 @@ def test_the_finding_is_that_of_the_publishers_first_table_of_several_rows() -> 
     unranked = replace(single, columns=("alignment",), falling=("alignment",))
     assert find([unranked]).text.startswith("No method is ranked here")
     assert find([]).text == "No method has a score on every task yet."
+    (row,) = single.rows
+    partly = replace(single, rows=(replace(row, cells=(None,)),))
+    assert find([partly, unranked]) == find([])
+
+
+def test_a_table_without_verdicts_says_its_own_reason() -> None:
+    single = alone(BASE, tested=None)
+    unvalued = replace(single, rows=(replace(BASE, cells=(None,)),))
+    reasons = {
+        why_no_verdicts(replace(single, columns=("alignment",), falling=("alignment",))),
+        why_no_verdicts(unvalued),
+        why_no_verdicts(alone(of_seeds("pcl", 2), of_seeds("ct", 1), tested=None)),
+        why_no_verdicts(alone(BASE, replace(OPEN[0], stands=NOT_TRAINED), tested=None)),
+    }
+    assert reasons == {
+        "no column that ranks",
+        "no value of Avg.",
+        "fewer than three seeds",
+        "no other row is judged",
+    }
 
 
 def test_the_legend_explains_what_the_table_has() -> None:
