@@ -50,6 +50,7 @@ CASES = (
     f"run simcse --budget 1gpu-h {TINY} {LAST}",
     f"run simcse --precision fp16 --device cpu {TINY} {LAST}",
     f"run simcse --suite simcse --backbone tiny --corpus corpus.txt {LAST}",
+    f"run simcse --suite STS-B --backbone tiny --corpus corpus.txt {LAST}",
     f"run simcse --suite mteb: --backbone tiny --corpus corpus.txt {LAST}",
     "run --paper promcse:9 --dry-run",
     "run odd.toml --suite pairs.tsv",
