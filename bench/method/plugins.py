@@ -96,7 +96,7 @@ class Registry:
             elif "/" in name or name == "builtin":
                 hint = "bench evaluate MODEL scores a model, --backbone MODEL trains one"
             elif Path(file := f"{name}.py").is_file():
-                hint = f"--plugin {file}"
+                hint = f"{file} in place of {name}, or --plugin {file}"
             raise UnknownName("method", name, self.plugins, hint=hint) from None
 
     def __iter__(self) -> Any:

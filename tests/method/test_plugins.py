@@ -54,7 +54,7 @@ def test_a_method_whose_file_was_not_named_is_found_in_the_working_directory(
     plugin(tmp_path, name="clse", file="clse.py")
     with pytest.raises(BenchError, match="unknown method 'clse'; nearest: cls") as caught:
         discover()["clse"]
-    assert caught.value.hint == "--plugin clse.py"
+    assert caught.value.hint == "clse.py in place of clse, or --plugin clse.py"
     assert discover([Path("clse.py")])["clse"].package == "clse.py"
 
 

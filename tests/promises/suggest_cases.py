@@ -187,6 +187,7 @@ NEEDS = {
     ),
     "a run of a method that is not here": (
         ("bench/method/plugins.py", "--plugin {}"),
+        ("bench/method/plugins.py", "{} in place of {}, or --plugin {}"),
         ("bench/method/plugins.py", "in Python, plugins=[the class]; or write it"),
         ("bench/method/plugins.py", "install it, or --plugin FILE"),
     ),
