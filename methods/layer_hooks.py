@@ -44,7 +44,7 @@ def encoder_layers(encoder: Any) -> list[nn.Module]:
             return list(found)
     raise BenchError(
         f"the layers of {type(encoder).__name__} are not known here",
-        "take a backbone of docs/reference/backbones.md",
+        "take a backbone of docs/backbones.md",
     )
 
 
@@ -83,7 +83,7 @@ def output_projection(layer: nn.Module) -> nn.Module:
             return found
     raise BenchError(
         f"the output projection of {type(layer).__name__} is not known here",
-        "take a backbone of docs/reference/backbones.md",
+        "take a backbone of docs/backbones.md",
     )
 
 

@@ -68,7 +68,7 @@ def nearest_known(model: str) -> str | None:
     """Return the known name that an unknown one is most like, or None if none is like it."""
     if model in KNOWN:
         return None
-    near = nearest_beginnings(model, list(KNOWN))
+    near = nearest_beginnings(model.lower(), list(KNOWN))
     return near[0] if near else None
 
 

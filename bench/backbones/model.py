@@ -255,7 +255,7 @@ class Backbone:
         if family is None or not family.lm_head:
             raise BenchError(
                 f"{self.name} has no language-modelling head that is known here",
-                "take a decoder: docs/reference/backbones.md lists them",
+                "take a decoder: docs/backbones.md lists them",
             )
         own = self.stored(family.lm_head).get("weight")
         if own is not None:

@@ -46,7 +46,7 @@ from bench.run.smaller import Sizes, smaller_runs, tables_of_sizes, with_sizes
     cls=GroupedCommand,
     params=shared_options(
         *("suites", "device", "fresh", "offline", "allow_pickle", "data", "runs"),
-        *("plugins", "as_json", "plain", "verbose"),
+        *("as_json", "plain", "verbose"),
     ),
 )
 @click.argument("models", metavar="[MODEL]...", nargs=-1)
@@ -105,6 +105,7 @@ from bench.run.smaller import Sizes, smaller_runs, tables_of_sizes, with_sizes
     "overrides",
     "How a folder or hub model is built: pooling=mean|cls|last, max_length=N, dtype=bf16.",
 )
+@field_option("plugins", "Python file that defines a suite; may be repeated.")
 @grouped_option(OUTPUT, "--dry-run", is_flag=True, help="Show what would be scored and fetched.")
 @grouped_option(
     OUTPUT,

@@ -119,7 +119,7 @@ COMMAND_OPTIONS = (
         OUTPUT,
         "--dry-run",
         is_flag=True,
-        help="Show what would be done: runs, time, memory, recipes, what is fetched.",
+        help="Show what would be done: steps, memory, recipe values, what is fetched.",
     ),
     grouped_option(
         OUTPUT,

@@ -24,7 +24,7 @@ from bench.cli.options import (
 from bench.compare.formatting import heads
 from bench.compare.statistics.rows import values_apart
 from bench.records.record import AVERAGE, STATUSES, RunRecord
-from bench.records.store import RunsFolder
+from bench.records.store import RunsFolder, runs_of_version
 from bench.run.workers import JOBS_FOLDER
 
 NEWEST = 30
@@ -79,7 +79,8 @@ def runs(
         return
     if not chosen:
         missing = "no such run" if records else "no run"
-        click.echo(f"{missing} in {store.path}; bench run makes them")
+        other = runs_of_version(store.path) or "bench run makes them"
+        click.echo(f"{missing} in {store.path}; {other}")
         return
     _print_list(chosen if everything else chosen[:NEWEST], len(chosen))
 

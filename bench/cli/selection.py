@@ -15,7 +15,7 @@ from bench.compare.senders import with_senders
 from bench.records.copies import distinct_runs
 from bench.records.record import Score, read_record
 from bench.records.run import Run
-from bench.records.store import RunsFolder
+from bench.records.store import RunsFolder, runs_of_version
 from bench.score.suites import OWN, Task, split_names, suite
 
 FIELDS = {
@@ -46,7 +46,8 @@ def select_runs(
         warn(f"left out, not finished: {list_names(dict.fromkeys(unfinished), 5)}")
     if not finished:
         where = "among those named" if references else f"in {store.path}"
-        hint = "bench runs" if fitting else "bench run ..., or another folder: --runs DIR"
+        other = runs_of_version(store.path) or "--runs DIR"
+        hint = "bench runs" if fitting else f"bench run ..., or another folder: {other}"
         raise BenchError(f"no finished run {where}", hint)
     return with_senders(distinct_runs(finished))
 

@@ -21,7 +21,7 @@ TOKENS = "tokens"
 SECONDS = "s"
 GPU_SECONDS = "gpu-s"
 COUNTED = (STEPS, SENTENCES, TOKENS)
-EXAMPLES = "--budget 10m, 2h, 5000steps, 1e6sentences, 3e7tokens, or 2gpu-h"
+EXAMPLES = "--budget 10m, 2h, 5000steps, 2epochs, 1e6sentences, 3e7tokens, or 2gpu-h"
 
 _WRITTEN = {
     "step": (STEPS, 1),
@@ -72,8 +72,8 @@ def parse_budget(text: str) -> Budget:
     match = _PATTERN.fullmatch(text.lower())
     if match is None or match[2] not in _WRITTEN:
         raise BenchError(
-            f"--budget {text}: expected a number and steps, sentences, tokens, s, m, h, d, "
-            "or gpu-h",
+            f"--budget {text}: expected a number and steps, epochs, sentences, tokens, s, m, h, "
+            "d, or gpu-h",
             EXAMPLES,
         )
     unit, times = _WRITTEN[match[2]]

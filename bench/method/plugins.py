@@ -95,6 +95,8 @@ class Registry:
                 hint = "bench evaluate RUN scores a run"
             elif "/" in name or name == "builtin":
                 hint = "bench evaluate MODEL scores a model, --backbone MODEL trains one"
+            elif Path(file := f"{name}.py").is_file():
+                hint = f"{file} in place of {name}, or --plugin {file}"
             raise UnknownName("method", name, self.plugins, hint=hint) from None
 
     def __iter__(self) -> Any:

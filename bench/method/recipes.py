@@ -6,7 +6,7 @@ setting and backbone < variant < ``--set``
 A method's recipes are in ``recipes/<name>.toml`` next to its module, with the differences between
 the paper and the authors' code::
 
-    family = "contrastive"           # optional: a filter of the pages; any word
+    family = "contrastive"           # optional: a heading of `bench methods`; any word
 
     # shared by several recipes; setting, backbone and variant say which: a name, a list of names,
     # or left out for all

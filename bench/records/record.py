@@ -32,10 +32,10 @@ FORMER_READER = "c8654158"
 AVERAGE = "Avg."
 """The name of a suite's own average, in the place of a task."""
 REDUCED = "reduced"
+"""The array that marks predictions that were reduced to what the score needs."""
 BESIDE, THRESHOLDS = "beside", "thresholds"
 """Keys of a score's detail: what its task measures besides the metric, by name; and the values of
 predictions at which it was measured, which ranks do not have."""
-"""The array that marks predictions that were reduced to what the score needs."""
 DIMENSIONS, VECTOR_PRECISION = "dimensions", "vector_precision"
 SMALLER = {DIMENSIONS, VECTOR_PRECISION}
 """Recipe values that make the vectors of a ready-made encoder smaller."""

@@ -13,6 +13,7 @@ import io
 import json
 import os
 import re
+import shlex
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -43,6 +44,12 @@ _RUN_ID = re.compile(RUN_ID)
 def default_runs() -> Path:
     """Return $BENCH_RUNS, or ``runs`` in the working directory."""
     return Path(os.environ.get("BENCH_RUNS") or "runs")
+
+
+def runs_of_version(folder: Path | str) -> str:
+    """Return ``--runs leaderboards/v5/runs`` for the folder of a version, "" for any other."""
+    runs = os.path.join(folder, "runs")
+    return shlex.join(["--runs", runs]) if os.path.isdir(runs) else ""
 
 
 class RunsFolder:
@@ -118,7 +125,10 @@ class RunsFolder:
         """Return the error for a name that is no run's."""
         ids = self.ids()
         hint = "--runs DIR, if they are in another folder; bench run METHOD creates them"
-        if ids:
+        version = runs_of_version(name)
+        if version:
+            hint = version
+        elif ids:
             where = "" if self.path == Path("runs") else f" --runs {self.path}"
             hint = f"bench runs{where} lists them"
         if _may_be_a_model(name):

@@ -354,7 +354,7 @@ class Planner:
         """
         name = self._corpus_name(entry)
         if name is None:
-            raise DataMissing("this method's recipes name no corpus", "--corpus FILE")
+            raise DataMissing(f"the recipes of {plugin.name} name no corpus", "--corpus FILE")
         if name not in self.corpora:
             requested = bool(self.config.corpus)
             self.corpora[name] = open_corpus(name, requested, self.data, self.scored.data)

@@ -71,7 +71,7 @@ def parse_target(text: str) -> Target:
                 values[key] = convert_typed(value, kinds[key], strict=False)
             except ValueError as error:
                 raise BenchError(f"--on {text}: {key}={value}: {error}", ON_EXAMPLE) from None
-        elif name == "slurm" and equals:
+        elif name == "slurm" and equals and f"{key}s" not in KEYS[name]:
             options.append((key.lstrip("-"), value))
         else:
             raise BenchError(f"--on {text}: {name} has no option {key}", ON_EXAMPLE)

@@ -47,14 +47,12 @@ def test_a_method_works_on_a_family_or_refuses_before_anything_starts(
 
 
 def test_the_table_of_the_docs_is_what_the_tests_found(models: Models) -> None:
-    docs = (Path(__file__).parents[2] / "docs" / "reference" / "backbones.md").read_text(
-        encoding="utf-8"
-    )
+    docs = (Path(__file__).parents[2] / "docs" / "backbones.md").read_text(encoding="utf-8")
     assert table(models) in docs, "python tests/support/works.py prints the table as it is now"
 
 
 def test_the_docs_list_all_families() -> None:
-    page = Path(__file__).parents[2] / "docs" / "reference" / "backbones.md"
+    page = Path(__file__).parents[2] / "docs" / "backbones.md"
     text = page.read_text(encoding="utf-8")
     for model_type, family in FAMILIES.items():
         assert f"| {family.title} (`{model_type}`) |" in text

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 from commands import argv, bench, error_line, tree
+from made_runs import made_runs
 
+from bench.backbones.known_models import nearest_known
 from bench.records import RunsFolder
 
 MINE = """
@@ -81,3 +83,28 @@ def test_data_among_the_models_is_for_the_option_suite(
     done = bench("evaluate", "builtin", "pairs.tsv")
     assert error_line(done) == "error: pairs.tsv is a file of data, and no model"
     assert "bench evaluate MODEL --suite pairs.tsv" in done.stderr
+
+
+def test_the_folder_of_a_version_in_place_of_its_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``bench verify`` takes the folder of a version; the other verbs say where its runs are."""
+    monkeypatch.chdir(tmp_path)
+    made_runs(Path("boards/v5/runs"), {"simcse": 0.5}, seeds=(1,))
+    found = "--runs boards/v5/runs"
+    assert hint(bench("compare", "boards/v5")) == found
+    assert hint(bench("compare", "--runs", "boards/v5")).endswith(f"another folder: {found}")
+    assert hint(bench("publish", "--runs", "boards/v5")).endswith(f"another folder: {found}")
+    assert bench("runs", "--runs", "boards/v5").stdout == f"no run in boards/v5; {found}\n"
+    assert bench(*argv(f"runs {found}")).stdout.count("simcse") == 1
+
+
+def test_names_nearly_right() -> None:
+    task = bench("suites", "STS-B")
+    assert hint(task) == "--suite sts:STS-B; bench suites sts shows it"
+    one = bench(*argv("run simcse --suite check --corpus builtin --on slurm:gpu=1 --dry-run"))
+    assert "slurm has no option gpu" in error_line(one) and "gpus=1" in hint(one)
+    assert nearest_known("BERT-base") == "bert-base-uncased"
+    assert "epochs" in error_line(
+        bench(*argv("run simcse --suite check --budget 3weeks --dry-run"))
+    )

@@ -47,6 +47,17 @@ def test_two_files_cannot_share_a_name_and_one_file_is_given_once(tmp_path: Path
         discover([plugin(tmp_path, GOOD + "\n    class One(Zero):\n        name = 'zero'\n")])
 
 
+def test_a_method_whose_file_was_not_named_is_found_in_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plugin(tmp_path, name="clse", file="clse.py")
+    with pytest.raises(BenchError, match="unknown method 'clse'; nearest: cls") as caught:
+        discover()["clse"]
+    assert caught.value.hint == "clse.py in place of clse, or --plugin clse.py"
+    assert discover([Path("clse.py")])["clse"].package == "clse.py"
+
+
 def test_a_class_may_have_a_second_name_in_its_file(tmp_path: Path) -> None:
     file = plugin(tmp_path, f"{GOOD}\n    METHOD = Zero\n")
     assert [found.cls.__name__ for found in from_file(file)] == ["Zero"]

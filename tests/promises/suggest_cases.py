@@ -51,6 +51,7 @@ CASES = (
     f"run simcse --budget 1gpu-h {TINY} {LAST}",
     f"run simcse --precision fp16 --device cpu {TINY} {LAST}",
     f"run simcse --suite simcse --backbone tiny --corpus corpus.txt {LAST}",
+    f"run simcse --suite STS-B --backbone tiny --corpus corpus.txt {LAST}",
     f"run simcse --suite mteb: --backbone tiny --corpus corpus.txt {LAST}",
     "run --paper promcse:9 --dry-run",
     "run odd.toml --suite pairs.tsv",
@@ -187,6 +188,7 @@ NEEDS = {
     ),
     "a run of a method that is not here": (
         ("bench/method/plugins.py", "--plugin {}"),
+        ("bench/method/plugins.py", "{} in place of {}, or --plugin {}"),
         ("bench/method/plugins.py", "in Python, plugins=[the class]; or write it"),
         ("bench/method/plugins.py", "install it, or --plugin FILE"),
     ),

@@ -1,4 +1,4 @@
-"""The table of methods on families in docs/reference/backbones.md, and the trial of each cell.
+"""The table of methods on families in docs/backbones.md, and the trial of each cell.
 
 ``python tests/support/works.py`` prints it; tests/backbones/test_families.py proves every
 cell of it.

@@ -36,7 +36,7 @@ from bench.records.names import RECORD, predictions_name
 from bench.records.packed import Packed
 from bench.records.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.records.run import Run
-from bench.records.store import RunsFolder
+from bench.records.store import RunsFolder, runs_of_version
 from bench.score.suites import reduce_predictions
 
 Report = Callable[[str, int, int], None]
@@ -119,10 +119,11 @@ def gather(
         except Exception as error:  # a record may be wrong in ways that nobody thought of
             gathered.leave_out(run, one_line(error))
     if not gathered.runs:
-        why = f"no finished run in {RunsFolder(runs).path} can be published"
+        place = RunsFolder(runs).path
+        why = f"no finished run in {place} can be published"
         raise BenchError(
             "; ".join([why, *gathered.left_out[-1:]]),
-            "bench run ..., or another folder: --runs DIR",
+            f"bench run ..., or another folder: {runs_of_version(place) or '--runs DIR'}",
         )
     return gathered
 

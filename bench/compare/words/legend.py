@@ -45,7 +45,7 @@ MEANS = {
 }
 """Each word and sign of a table, and what it means: terminal, pages and docs say it from here."""
 HOW_TO_READ = {
-    "the headline": "is computed from the verdicts of one table and holds there alone: another "
+    "the headline": "is computed from the verdicts of one table and holds only there: another "
     "setting, backbone or suite has its own",
     "the difference": "from the baseline is the answer for a row. It has less noise than two "
     "scores, so do not compare scores by eye",

@@ -143,7 +143,10 @@ def check_suite_name(name: str) -> None:
         return
     owner = _suite_with_task(name)
     if owner is not None:
-        raise BenchError(f"{name} is a task of the suite {owner}", f"--suite {owner}:{name}")
+        raise BenchError(
+            f"{name} is a task of the suite {owner}",
+            f"--suite {owner}:{name}; bench suites {owner} shows it",
+        )
     hint = "bench suites lists them; your own files are suites, too: docs/own-data.md"
     if name.lower() in [point.name for point in method_points()]:
         hint = f"{name.lower()} is a method: bench run {name.lower()}; the suites: bench suites"
