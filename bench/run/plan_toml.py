@@ -27,7 +27,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace as replace_config
 
 from bench.base.errors import BenchError, UnknownName
-from bench.base.files import write_or_fail
+from bench.base.files import as_utf8, write_or_fail
 from bench.base.text import with_variant
 from bench.method.config import KINDS, OPTIONS, RunConfig, split_variant
 from bench.method.recipe_files import read_custom
@@ -120,7 +120,7 @@ class Plan:
             ) from None
 
     def write(self, file: Path) -> None:
-        """Write the plan. Raises BenchError if it cannot be written."""
+        """Write the plan. Raises BenchError if it cannot be written, or a text is not UTF-8."""
         lines = []
         if self.question.compares:
             lines += ["[question]", *toml_lines(self.question.table())]
@@ -128,7 +128,7 @@ class Plan:
             lines.append(f"question = {_toml(self.question.text)}")
         for config in self.runs:
             lines += ["", "[[run]]", *toml_lines(table_of(config))]
-        write_or_fail(file, ("\n".join(lines).strip() + "\n").encode())
+        write_or_fail(file, as_utf8("\n".join(lines).strip() + "\n"))
 
     def with_values(self, *, overrides: Mapping[str, str] = {}, **values: Any) -> Plan:
         """Return the plan with these fields in every run; recipe values are added to the runs'
