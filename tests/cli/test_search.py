@@ -224,6 +224,13 @@ def test_a_search_whose_file_is_damaged_is_one_line(ask: Any, tmp_path: Path) ->
     assert file.read_bytes() == half
 
 
+def test_a_lock_that_cannot_be_opened_is_one_line(ask: Any, tmp_path: Path) -> None:
+    """As in a folder that may not be written, which root may."""
+    (tmp_path / "runs" / "one" / ".lock").mkdir(parents=True)
+    line = error_line(bench(*ask("--trials", "1")))
+    assert f"cannot write {tmp_path / 'runs' / 'one'}: Is a directory" in line
+
+
 DRAWN = {
     "rate": [0.000125, 6.82e-05, 7.45e-05, 0.000126, 0.000859],
     "dropout": [0.132, 0.113, 0.115, 0.133, 0.195],
