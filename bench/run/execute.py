@@ -75,9 +75,15 @@ def execute(
     folder = store.folder(run.run_id)
     with store.lock(run.run_id, config.wait_seconds, reporter.note):
         remember_places(run, store.path)
-        if config.fresh and is_finished_at_all(run, store):
+        is_finished = is_finished_at_all(run, store)
+        beside = RunsFolder(store.path / BESIDE)
+        if not is_finished and is_finished_at_all(run, beside):
+            # a process was killed while it put this run in the place of an earlier one
+            replace_earlier(run, store, beside)
+            config = replace(config, fresh=False)
+        elif config.fresh and is_finished:
             return execute_beside(run, store, config, reporter, ranks, question), True
-        if config.fresh and folder.exists():
+        elif config.fresh and folder.exists():
             forget(run, store, reporter)
         record = _record(run, store, config, reporter)
         write_plan(run, config, question, folder)
@@ -140,15 +146,24 @@ def execute_beside(
     reporter.note("made again; the earlier scores stand until the new ones are there")
     record, _ = execute(run, beside, replace(config, fresh=False), reporter, ranks, question)
     forget(run, store, reporter)
+    replace_earlier(run, store, beside)
+    return record
+
+
+def replace_earlier(run: PlannedRun, store: RunsFolder, beside: RunsFolder) -> None:
+    """Move the files of a finished run into the place of earlier ones, which are forgotten. The
+    caller holds the lock.
+    """
     made, folder = beside.folder(run.run_id), store.folder(run.run_id)
     for path in sorted(made.iterdir(), key=lambda path: path.name == RECORD):  # the record last
-        if path.name != LOCK:
-            path.rename(folder / path.name)
+        if path.name == LOCK:
+            continue
+        shutil.rmtree(folder / path.name, ignore_errors=True)
+        path.rename(folder / path.name)
     shutil.rmtree(made, ignore_errors=True)
     with suppress(OSError):  # others are made again at the same time
         (beside.path / PLACES).unlink(missing_ok=True)
         beside.path.rmdir()
-    return record
 
 
 def job_here() -> dict[str, str | int]:
