@@ -32,7 +32,16 @@ from bench.method.config import RunConfig
 from bench.method.context import Reporter, SilentReporter
 from bench.method.finished import FinishedEncoder
 from bench.records.damage import checkpoint_problem
-from bench.records.names import CHECKPOINT, CURVE, FOREIGN, LOCK, PLAN, RECORD, VECTORS
+from bench.records.names import (
+    CHECKPOINT,
+    CURVE,
+    FOREIGN,
+    LOCK,
+    OWN_DATA,
+    PLAN,
+    RECORD,
+    VECTORS,
+)
 from bench.records.question import Question
 from bench.records.record import RunRecord
 from bench.records.store import RunsFolder
@@ -272,8 +281,8 @@ def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
     New weights invalidate the scores of all suites.
     """
     old = store.get(run.run_id, run.fingerprint)
-    suites = {score.suite for score in old.scores} if old else set()
-    gone = sorted(suites - {task.suite for task in run.tasks})
+    scored = {_suite_as_typed(score.suite, score.task) for score in old.scores} if old else set()
+    gone = sorted(scored - {_suite_as_typed(task.suite, task.name) for task in run.tasks})
     if gone:
         reporter.note(
             f"scores of the old weights were removed: --suite {','.join(gone)} scores the new ones"
@@ -283,3 +292,10 @@ def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
         (folder / name).unlink(missing_ok=True)
     for name in (CHECKPOINT, "state", VECTORS, "predictions", *FOREIGN):
         shutil.rmtree(folder / name, ignore_errors=True)
+
+
+def _suite_as_typed(suite: str, task: str) -> str:
+    """Return what ``--suite`` takes for the suite of a task: FILE for a file of the user's."""
+    if suite == OWN_DATA:
+        return "FILE"
+    return f"{suite}:{task}" if suite in FOREIGN else suite

@@ -9,12 +9,14 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import three_tasks
 from commands import tree
+from factories import record
 from three_tasks import LoadedRatings, suite_of
 
 import bench
@@ -22,7 +24,8 @@ from bench.base.errors import BenchError, RunFailed
 from bench.board.publish.gather import gather
 from bench.board.verify import verify_run
 from bench.library import Result
-from bench.records import RunsFolder
+from bench.records import RunsFolder, Score
+from bench.run.execute import forget
 from bench.score.encoding import VectorStore
 from bench.score.suites import SuitePlugin, registry
 
@@ -140,6 +143,21 @@ def test_a_finished_run_stays_finished_whatever_ends_a_later_scoring(end, runs, 
     assert whole.record.error is None
     assert {score.task for score in whole.scores} == {"captions", *ORDER, "Avg."}
     assert verify_run(whole.folder).differences == []
+
+
+def test_forgotten_scores_are_named_as_suites_are_typed(tmp_path: Path) -> None:
+    """``--suite mteb`` and ``--suite own`` are none."""
+    store, notes = RunsFolder(tmp_path), []
+    scores = []
+    for suite, task in (("sts", "STS12"), ("sts", "STS13"), ("mteb", "STS16"), ("own", "pairs")):
+        scores.append(Score(suite=suite, task=task, protocol="p/1", metric="m", value=1.0, n=1))
+    made = record("simcse", 1, scores=tuple(scores))
+    store.write(made)
+    reporter: Any = SimpleNamespace(note=notes.append)
+    run: Any = SimpleNamespace(run_id=made.run_id, fingerprint=made.fingerprint, tasks=())
+    forget(run, store, reporter)
+    (note,) = notes
+    assert note.endswith("--suite FILE,mteb:STS16,sts scores the new ones")
 
 
 def test_another_suite_does_not_lower_the_peak_of_memory(runs, monkeypatch) -> None:

@@ -88,6 +88,26 @@ def test_a_recipe_of_a_method_that_a_plan_lacks_is_refused(tmp_path: Path) -> No
         recipes("promcse", "again")
 
 
+def test_a_text_that_is_no_method_is_quoted_in_what_to_try() -> None:
+    with pytest.raises(BenchError) as caught:
+        plan("my text.txt")
+    assert caught.value.hint == "bench run METHOD --corpus 'my text.txt' trains on it"
+
+
+def test_a_recipe_is_for_each_named_variant_of_its_method(tmp_path: Path) -> None:
+    files = [str(tmp_path / f"{name}.toml") for name in ("one", "two")]
+    for file in files:
+        Path(file).write_text('method = "promcse"\nvariant = "eh"\n[values]\nepochs = 2\n')
+
+    def methods(*words: str) -> list[tuple[str, ...]]:
+        return [config.methods for config in plan(*words).runs]
+
+    assert methods("cls", files[0]) == [("promcse+eh",), ("cls",)]
+    both = ("promcse+ratio", "promcse+eh")
+    assert methods("promcse+ratio", "promcse", "cls", files[0]) == [both, ("cls",)]
+    assert methods("promcse+ratio", *files) == [("promcse+ratio",)] * 2
+
+
 @pytest.mark.parametrize("option", ["corpus", "setting", "budget", "data", "runs"])
 def test_an_empty_value_is_a_mistake(option: str) -> None:
     """As from a variable of a shell that is not set: the usual value is not what was meant."""
