@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.base.errors import BenchError
+from bench.base.errors import BenchError, printable
 
 ELSEWHERE = "another folder: --runs DIR, or BENCH_RUNS"
 
@@ -44,6 +45,20 @@ def write_or_fail(path: Path, data: bytes, hint: str | None = ELSEWHERE) -> None
     """Write like :func:`write_whole`, and raise BenchError if the file cannot be written."""
     with writing(path, hint):
         write_whole(path, data)
+
+
+def as_utf8(text: str) -> bytes:
+    """Return the bytes of a text.
+
+    Raises BenchError, naming the word, if it holds bytes that are not UTF-8, as the name of a file
+    may.
+    """
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        odd = re.search(r"[^\"'\s]*[\ud800-\udfff][^\"'\s]*", text)
+        word = printable(odd[0]) if odd else ""
+        raise BenchError(f"'{word}' is not UTF-8, and cannot be recorded", "rename it") from None
 
 
 @contextlib.contextmanager

@@ -137,6 +137,12 @@ def evaluate(
               bench evaluate A B --name mpnet,e5 --prompt transfer "classify: "
     """
     _check_models(models, list_sentences)
+    has_prompt = prompts or {prefix, prompt_query, prompt_document} != {None}
+    if list_sentences is not None and has_prompt:
+        raise BenchError(
+            "--list-sentences writes sentences without a prompt",
+            "put the prompt before each sentence of the file",
+        )
     sizes = Sizes.read(dimensions or (), precisions or ())
     session = Session.begin(
         plan_of(options),

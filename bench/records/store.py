@@ -28,7 +28,7 @@ from bench.base.errors import (
     RunLocked,
     UnknownName,
 )
-from bench.base.files import ELSEWHERE, write_or_fail
+from bench.base.files import ELSEWHERE, as_utf8, write_or_fail
 from bench.base.locks import is_free
 from bench.base.reading import (
     open_plain_file,
@@ -73,7 +73,8 @@ class RunsFolder:
     def write(self, record: RunRecord) -> Path:
         """Write ``run.json`` whole or not at all and return its path.
 
-        Raises RecordDamaged for a record that could not be read back.
+        Raises RecordDamaged for a record that could not be read back, and BenchError for a text in
+        it that is not UTF-8.
         """
         try:
             content = record.to_json()
@@ -82,6 +83,7 @@ class RunsFolder:
         except (ValueError, RecordDamaged) as error:
             why = error.message if isinstance(error, RecordDamaged) else str(error)
             raise RecordDamaged(f"the record of {record.run_id} cannot be written: {why}") from None
+        as_utf8(json.dumps(content, ensure_ascii=False))
         path = self.folder(record.run_id) / RECORD
         write_or_fail(path, text.encode() + b"\n")
         return path

@@ -32,7 +32,16 @@ from bench.method.config import RunConfig
 from bench.method.context import Reporter, SilentReporter
 from bench.method.finished import FinishedEncoder
 from bench.records.damage import checkpoint_problem
-from bench.records.names import CHECKPOINT, CURVE, FOREIGN, LOCK, PLAN, RECORD, VECTORS
+from bench.records.names import (
+    CHECKPOINT,
+    CURVE,
+    FOREIGN,
+    LOCK,
+    OWN_DATA,
+    PLAN,
+    RECORD,
+    VECTORS,
+)
 from bench.records.question import Question
 from bench.records.record import RunRecord
 from bench.records.store import RunsFolder
@@ -75,9 +84,15 @@ def execute(
     folder = store.folder(run.run_id)
     with store.lock(run.run_id, config.wait_seconds, reporter.note):
         remember_places(run, store.path)
-        if config.fresh and is_finished_at_all(run, store):
+        is_finished = is_finished_at_all(run, store)
+        beside = RunsFolder(store.path / BESIDE)
+        if not is_finished and is_finished_at_all(run, beside):
+            # a process was killed while it put this run in the place of an earlier one
+            replace_earlier(run, store, beside)
+            config = replace(config, fresh=False)
+        elif config.fresh and is_finished:
             return execute_beside(run, store, config, reporter, ranks, question), True
-        if config.fresh and folder.exists():
+        elif config.fresh and folder.exists():
             forget(run, store, reporter)
         record = _record(run, store, config, reporter)
         write_plan(run, config, question, folder)
@@ -140,15 +155,24 @@ def execute_beside(
     reporter.note("made again; the earlier scores stand until the new ones are there")
     record, _ = execute(run, beside, replace(config, fresh=False), reporter, ranks, question)
     forget(run, store, reporter)
+    replace_earlier(run, store, beside)
+    return record
+
+
+def replace_earlier(run: PlannedRun, store: RunsFolder, beside: RunsFolder) -> None:
+    """Move the files of a finished run into the place of earlier ones, which are forgotten. The
+    caller holds the lock.
+    """
     made, folder = beside.folder(run.run_id), store.folder(run.run_id)
     for path in sorted(made.iterdir(), key=lambda path: path.name == RECORD):  # the record last
-        if path.name != LOCK:
-            path.rename(folder / path.name)
+        if path.name == LOCK:
+            continue
+        shutil.rmtree(folder / path.name, ignore_errors=True)
+        path.rename(folder / path.name)
     shutil.rmtree(made, ignore_errors=True)
     with suppress(OSError):  # others are made again at the same time
         (beside.path / PLACES).unlink(missing_ok=True)
         beside.path.rmdir()
-    return record
 
 
 def job_here() -> dict[str, str | int]:
@@ -257,8 +281,8 @@ def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
     New weights invalidate the scores of all suites.
     """
     old = store.get(run.run_id, run.fingerprint)
-    suites = {score.suite for score in old.scores} if old else set()
-    gone = sorted(suites - {task.suite for task in run.tasks})
+    scored = {_suite_as_typed(score.suite, score.task) for score in old.scores} if old else set()
+    gone = sorted(scored - {_suite_as_typed(task.suite, task.name) for task in run.tasks})
     if gone:
         reporter.note(
             f"scores of the old weights were removed: --suite {','.join(gone)} scores the new ones"
@@ -268,3 +292,10 @@ def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
         (folder / name).unlink(missing_ok=True)
     for name in (CHECKPOINT, "state", VECTORS, "predictions", *FOREIGN):
         shutil.rmtree(folder / name, ignore_errors=True)
+
+
+def _suite_as_typed(suite: str, task: str) -> str:
+    """Return what ``--suite`` takes for the suite of a task: FILE for a file of the user's."""
+    if suite == OWN_DATA:
+        return "FILE"
+    return f"{suite}:{task}" if suite in FOREIGN else suite

@@ -4,6 +4,7 @@ encode.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -66,7 +67,7 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
     if problem is not None:
         hint = AGAIN
         if UNREADABLE in problem:  # it may be somebody else's run
-            hint = f"ask its owner: chmod -R a+rX {folder}"
+            hint = f"ask its owner: chmod -R a+rX {shlex.quote(str(folder))}"
         elif trains and record.training is not None:
             hint = AGAIN_FRESH
         raise NotAModel(f"{record.run_id}: {problem}", hint)

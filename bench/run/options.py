@@ -15,6 +15,10 @@ from bench.run.seeds import parse_seeds
 
 Say = Callable[[str, Any], str]
 """Says how a field's value was given: ``--chunk 0``, ``chunk=0``; a recipe value is "set.KEY"."""
+MAY_BE_EMPTY = ("variant", "command")
+"""Fields with a meaning for an empty text; for any other it is a mistake, such as a variable of a
+shell that is not set.
+"""
 
 
 def read_fields(
@@ -33,6 +37,8 @@ def read_fields(
                 fields[name] = _recipe_texts(value, say)
             elif name == "seeds":
                 fields[name] = parse_seeds(value)
+            elif isinstance(value, str) and not value and name not in MAY_BE_EMPTY:
+                raise ValueError("expected a value")
             else:
                 fields[name] = convert_typed(value, KINDS[name], strict=strict)
         except ValueError as error:

@@ -6,22 +6,20 @@ Nothing is trained or written here: ``bench run --dry-run`` prints this and stop
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from bench.backbones import Reference
 from bench.backbones.known_models import KNOWN
 from bench.base.errors import BenchError
 from bench.base.user_code import plugin_code
-from bench.data.sets import (
-    DataFolder,
-)
+from bench.data.sets import DataFolder
 from bench.method.config import RunConfig
 from bench.method.contract import Method
 from bench.method.plugins import Plugin, Registry
 from bench.method.recipe import Recipe
 from bench.method.recipe_checks import check_overrides, trains_nothing
-from bench.method.recipe_files import read_custom
+from bench.method.recipe_files import CustomRecipe, read_custom
 from bench.records.record import RunRecord
 from bench.run.options import combinations_of
 from bench.run.planned import PlannedRun, learns
@@ -58,12 +56,32 @@ def plan_configs(
             check_trains(config, classes)
         if config.suites not in scored:
             scored[config.suites] = find_scored_tasks(config.suites, data)
-        recipes = {}
-        for file in config.recipes:
-            custom = read_custom(Path(file))
-            recipes[custom.method] = custom
+        recipes = read_recipe_files(config.recipes, named)
         planned += _runs_of(Planner(config, scored[config.suites], data, ready, recipes), registry)
     return _each_once(planned)
+
+
+def read_recipe_files(files: Sequence[str], methods: Collection[str]) -> dict[str, CustomRecipe]:
+    """Return the recipes of these files by their methods.
+
+    ``methods``: of all runs. Raises BenchError for a recipe of another method, and for a second one
+    of the same.
+    """
+    recipes: dict[str, CustomRecipe] = {}
+    for file in files:
+        custom = read_custom(Path(file))
+        if custom.method not in methods:
+            raise BenchError(
+                f"--recipe {file} is for {custom.method}, and no run is of that method",
+                "name the method, too, or leave the file out",
+            )
+        if custom.method in recipes:
+            raise BenchError(
+                f"--recipe {file}: the second recipe for {custom.method} in one plan",
+                "leave one of them out",
+            )
+        recipes[custom.method] = custom
+    return recipes
 
 
 def check_trains(config: RunConfig, classes: Sequence[type[Method]]) -> None:

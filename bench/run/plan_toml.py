@@ -27,7 +27,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace as replace_config
 
 from bench.base.errors import BenchError, UnknownName
-from bench.base.files import write_or_fail
+from bench.base.files import as_utf8, write_or_fail
 from bench.base.text import with_variant
 from bench.method.config import KINDS, OPTIONS, RunConfig, split_variant
 from bench.method.recipe_files import read_custom
@@ -120,7 +120,7 @@ class Plan:
             ) from None
 
     def write(self, file: Path) -> None:
-        """Write the plan. Raises BenchError if it cannot be written."""
+        """Write the plan. Raises BenchError if it cannot be written, or a text is not UTF-8."""
         lines = []
         if self.question.compares:
             lines += ["[question]", *toml_lines(self.question.table())]
@@ -128,7 +128,7 @@ class Plan:
             lines.append(f"question = {_toml(self.question.text)}")
         for config in self.runs:
             lines += ["", "[[run]]", *toml_lines(table_of(config))]
-        write_or_fail(file, ("\n".join(lines).strip() + "\n").encode())
+        write_or_fail(file, as_utf8("\n".join(lines).strip() + "\n"))
 
     def with_values(self, *, overrides: Mapping[str, str] = {}, **values: Any) -> Plan:
         """Return the plan with these fields in every run; recipe values are added to the runs'
@@ -227,24 +227,28 @@ def with_recipes(config: RunConfig, given: Container[str]) -> list[RunConfig]:
     """Return a config for each recipe file, and one for the methods that have none; the config
     alone if it has no recipe files.
 
-    A file gives method and variant, and backbone, setting and corpus unless they are ``given``.
-    Raises BenchError for a file that is not a recipe.
+    A file gives method and variant, and backbone, setting and corpus unless they are ``given``. If
+    its method is named with other variants, its values are those of each of them. Raises BenchError
+    for a file that is not a recipe.
     """
     configs = []
-    named = dict(config.named)
+    with_file = set()
     for file in config.recipes:
         recipe = read_custom(Path(file))
-        variant = named.pop(recipe.method, config.variant) or recipe.variant
-        method = with_variant(recipe.method, variant)
-        values: dict[str, Any] = {}
+        with_file.add(recipe.method)
+        named = [variant for method, variant in config.named if method == recipe.method]
+        methods = []
+        for variant in named or [config.variant]:
+            methods.append(with_variant(recipe.method, variant or recipe.variant))
+        values: dict[str, Any] = {"methods": tuple(dict.fromkeys(methods))}
         if recipe.backbone and "backbones" not in given:
             values["backbones"] = (recipe.backbone,)
         if recipe.setting and "setting" not in given:
             values["setting"] = recipe.setting
         if recipe.corpus and "corpus" not in given:
             values["corpus"] = recipe.corpus
-        configs.append(replace_config(config, methods=(method,), recipes=(file,), **values))
-    others = tuple(name for name in config.methods if split_variant(name)[0] in named)
+        configs.append(replace_config(config, recipes=(file,), **values))
+    others = tuple(name for name in config.methods if split_variant(name)[0] not in with_file)
     if others or not configs:
         configs.append(replace_config(config, methods=others, recipes=()))
     return configs

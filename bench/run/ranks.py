@@ -119,7 +119,7 @@ class RankProcess:
     """The processes that train together; None if this one was not started as one of several."""
 
     exit_code: int = 0
-    """Return the exit code of a process that is one of several."""
+    """The exit code of a process that is one of several."""
 
 
 @contextmanager

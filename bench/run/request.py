@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -86,7 +87,7 @@ def name_methods(targets: Sequence[Any], fields: Mapping[str, Any]) -> dict[str,
         elif format_of(text) in SUFFIXES:
             raise BenchError(
                 f"{text} is a text, and no method, plugin file or recipe",
-                f"bench run METHOD --corpus {text} trains on it",
+                f"bench run METHOD --corpus {shlex.quote(text)} trains on it",
             )
         else:
             methods += comma_list(text)

@@ -114,13 +114,18 @@ def _failure(errors: Sequence[RunFailed], record: RunRecord) -> RunFailed:
 
 
 def _cost_of_scoring(before: Cost, seconds: float, vectors: RunVectors, device: str) -> Cost:
-    """Return the cost of a run after ``seconds`` more seconds of scoring."""
+    """Return the cost of a run after ``seconds`` more seconds of scoring.
+
+    Its peak of memory may be that of its training, in an earlier process.
+    """
     cost = replace(
         before,
         eval_seconds=round((before.eval_seconds or 0.0) + seconds, 2),
-        peak_memory_bytes=devices.peak_memory_bytes(device),
-        host_memory_bytes=devices.host_memory_bytes(),
+        host_memory_bytes=max(before.host_memory_bytes or 0, devices.host_memory_bytes()),
     )
+    if before.device == devices.device_name(device):
+        peak = max(before.peak_memory_bytes or 0, devices.peak_memory_bytes(device))
+        cost = replace(cost, peak_memory_bytes=peak)
     if vectors.encoded:
         speed = vectors.encoded / max(vectors.seconds, 1e-9)
         cost = replace(cost, encode_sentences_per_second=round(speed, 1))

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 MOST_SEEDS = 1000
 """The longest range of seeds."""
+LARGEST = 2**63 - 1
+"""The largest seed that a record holds."""
 
 
 def parse_seeds(seeds: Any) -> tuple[int, ...]:
     """Read 42, "42", "1-5" or "1,7-9", or several numbers, as (42,) or (1, 2, 3, 4, 5), each once.
 
-    Raises ValueError for anything else, and for a range that is empty or longer than a thousand.
+    Raises ValueError for anything else, for a range that is empty or longer than a thousand, and
+    for a seed that no record could hold.
     """
     if isinstance(seeds, str):
         numbers = _numbers_of(seeds)
@@ -21,7 +24,7 @@ def parse_seeds(seeds: Any) -> tuple[int, ...]:
         numbers = [_number_of(seed) for seed in seeds]
     else:
         numbers = [_number_of(seeds)]
-    if not numbers or min(numbers) < 0:
+    if not numbers or min(numbers) < 0 or max(numbers) > LARGEST:
         raise ValueError("expected whole numbers from 0, such as 42, 1-5 or 1,7-9")
     return tuple(dict.fromkeys(numbers))
 
@@ -45,10 +48,9 @@ def _numbers_of(text: str) -> list[int]:
         first, dash, last = part.strip().partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
             return []
-        several: Sequence[int] = [int(first)]
-        if dash:
-            several = range(int(first), int(last) + 1)
-        if not several or len(several) > MOST_SEEDS:
+        begin = int(first)
+        end = int(last) if dash else begin
+        if not 0 <= end - begin < MOST_SEEDS:
             return []
-        numbers += several
+        numbers += range(begin, end + 1)
     return numbers

@@ -37,7 +37,11 @@ SCRIPT = """\
 folder={folder}
 run=$(sed -n "$((SLURM_ARRAY_TASK_ID + 1))p" "$folder/runs.txt")
 exec >> "$folder/logs/$run.log" 2>&1
-saved() {{ ls {runs}/"$run"/state {runs}/"$run"/predictions 2> /dev/null; }}
+saved() {{
+    ls -R {runs}/"$run"/state {runs}/"$run"/predictions
+    # the first bytes of a state hold its step
+    head -c 1000000 {runs}/"$run"/state/state.pt | cksum
+}} 2> /dev/null
 stop() {{ stopped=${{stopped:-$1}}; kill -TERM "$child" 2> /dev/null; }}
 trap 'stop limit' USR1
 trap 'stop cancelled' TERM

@@ -21,8 +21,12 @@ from click.testing import Result
 from commands import bench, error_line, tree
 from models import sentences
 
+from bench.base.errors import BenchError
+from bench.method import Recipe, Value
+from bench.method.config import RunConfig
 from bench.records.searches import Trial, best_trial, read_search
-from bench.run.search.space import Dimension
+from bench.run.search.space import Dimension, read_dimension
+from bench.run.search.study import search_options
 
 PEAK = 2e-4
 MADE = '''"""Made: the dev score falls ten points for each power of ten from the best rate.
@@ -220,6 +224,13 @@ def test_a_search_whose_file_is_damaged_is_one_line(ask: Any, tmp_path: Path) ->
     assert file.read_bytes() == half
 
 
+def test_a_lock_that_cannot_be_opened_is_one_line(ask: Any, tmp_path: Path) -> None:
+    """As in a folder that may not be written, which root may."""
+    (tmp_path / "runs" / "one" / ".lock").mkdir(parents=True)
+    line = error_line(bench(*ask("--trials", "1")))
+    assert f"cannot write {tmp_path / 'runs' / 'one'}: Is a directory" in line
+
+
 DRAWN = {
     "rate": [0.000125, 6.82e-05, 7.45e-05, 0.000126, 0.000859],
     "dropout": [0.132, 0.113, 0.115, 0.133, 0.195],
@@ -257,6 +268,25 @@ def test_mistakes_in_spaces_and_options_are_one_line(ask: Any, tmp_path: Path) -
     line = error_line(bench(*ask("--dry-run", method="bad", files=(file,))))
     assert "recipes/bad.toml: space of learning_rate" in line and "source" in line
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_factor_of_0_is_one_line() -> None:
+    recipe = Recipe({"queue_size": Value(64, "made")})
+    with pytest.raises(BenchError, match=r"space of queue_size: .*> 0"):
+        read_dimension("queue_size", {"factor": 0, "source": "x"}, recipe, "space of queue_size")
+
+
+def test_the_dev_set_is_that_of_select_else_of_set_else_the_usual_one() -> None:
+    def selected_on(select: str | None = None, **values: str) -> str:
+        config = RunConfig(methods=("simcse",), overrides=values)
+        asked = search_options(
+            [config], select, seeds_named=False, trials=1, sampler="random", name=None
+        )
+        return asked.config.overrides["select_on"]
+
+    assert selected_on() == "captions dev"  # the backbone is built in
+    assert selected_on(select_on="STS-B dev") == "STS-B dev"
+    assert selected_on("sts-dev-clean", select_on="STS-B dev") == "sts-dev-clean"
 
 
 def test_a_dry_run_shows_the_space_and_warns_of_unequal_budgets(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_seeds_are_whole_numbers() -> None:
 
     assert parse_seeds(3) == (3,) and parse_seeds("1-3") == (1, 2, 3)
     assert parse_seeds(np.arange(2)) == (0, 1) and parse_seeds([5, 5]) == (5,)
-    for wrong in (True, 1.5, [1, "2"], None, -1, [[1]]):
+    for wrong in (True, 1.5, [1, "2"], None, -1, [[1]], "1-99999999999999999999", 2**63):
         with pytest.raises(ValueError, match="expected whole numbers"):
             parse_seeds(wrong)
 

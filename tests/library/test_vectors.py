@@ -38,6 +38,16 @@ def test_vectors_of_a_file_or_a_mapping_have_the_score_of_the_object(
     assert command("verify", found.folder).exit_code == 0
 
 
+@pytest.mark.parametrize("prompt", [["--prefix", "q: "], ["--prompt", "check", "q: "]])
+def test_sentences_are_listed_without_a_prompt_or_not_at_all(
+    prompt: list[str], tmp_path: Path
+) -> None:
+    """Vectors are looked up by the text with its prompt, which the list would not have."""
+    file = tmp_path / "s.jsonl"
+    done = command("evaluate", "--list-sentences", file, "--suite", "check", *prompt)
+    assert "writes sentences without a prompt" in error_line(done) and not file.exists()
+
+
 def test_a_file_that_cannot_be_scored_is_one_line_and_nothing_is_written(
     captions: list[str], tmp_path: Path
 ) -> None:

@@ -24,9 +24,11 @@ from bench.base.errors import (
     UnknownName,
 )
 from bench.base.files import write_or_fail
+from bench.method.config import RunConfig
 from bench.records import RunsFolder, Score
 from bench.records.arrays import read_arrays
 from bench.records.record import read_record
+from bench.run.plan_toml import Plan
 
 
 @pytest.fixture
@@ -94,6 +96,20 @@ def test_a_record_that_cannot_be_read_back_is_not_written(store: RunsFolder, val
             store.write(bad)
         assert place in caught.value.message
     assert store.read(first.run_id) == first
+
+
+def test_a_name_of_a_file_that_is_not_utf8_is_refused_before_it_is_recorded(
+    store: RunsFolder, tmp_path: Path
+) -> None:
+    """JSON cannot hold it: the record could not be read, and the run would be made again."""
+    name = os.fsdecode(b"caf\xe9.txt")
+    made = record(error=f"no row of '{name}' has any text")
+    with pytest.raises(BenchError, match=r"^'caf\\udce9.txt' is not UTF-8"):
+        store.write(made)
+    with pytest.raises(BenchError, match=r"^'caf\\udce9.txt' is not UTF-8"):
+        Plan((RunConfig(corpus=name),)).write(tmp_path / "plan.toml")
+    assert not store.ids() and not (tmp_path / "plan.toml").exists()
+    store.write(record(error="no row of 'café 😀' has any text"))
 
 
 def test_numpy_numbers_become_plain_ones(store: RunsFolder) -> None:

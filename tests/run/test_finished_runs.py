@@ -9,12 +9,14 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import three_tasks
 from commands import tree
+from factories import record
 from three_tasks import LoadedRatings, suite_of
 
 import bench
@@ -22,7 +24,8 @@ from bench.base.errors import BenchError, RunFailed
 from bench.board.publish.gather import gather
 from bench.board.verify import verify_run
 from bench.library import Result
-from bench.records import RunsFolder
+from bench.records import RunsFolder, Score
+from bench.run.execute import forget
 from bench.score.encoding import VectorStore
 from bench.score.suites import SuitePlugin, registry
 
@@ -142,6 +145,31 @@ def test_a_finished_run_stays_finished_whatever_ends_a_later_scoring(end, runs, 
     assert verify_run(whole.folder).differences == []
 
 
+def test_forgotten_scores_are_named_as_suites_are_typed(tmp_path: Path) -> None:
+    """``--suite mteb`` and ``--suite own`` are none."""
+    store, notes = RunsFolder(tmp_path), []
+    scores = []
+    for suite, task in (("sts", "STS12"), ("sts", "STS13"), ("mteb", "STS16"), ("own", "pairs")):
+        scores.append(Score(suite=suite, task=task, protocol="p/1", metric="m", value=1.0, n=1))
+    made = record("simcse", 1, scores=tuple(scores))
+    store.write(made)
+    reporter: Any = SimpleNamespace(note=notes.append)
+    run: Any = SimpleNamespace(run_id=made.run_id, fingerprint=made.fingerprint, tasks=())
+    forget(run, store, reporter)
+    (note,) = notes
+    assert note.endswith("--suite FILE,mteb:STS16,sts scores the new ones")
+
+
+def test_another_suite_does_not_lower_the_peak_of_memory(runs, monkeypatch) -> None:
+    """``bench compare --cost`` shows it beside the time of training."""
+    before = bench.load_runs(runs)[0].record.cost
+    assert before.peak_memory_bytes is not None and before.peak_memory_bytes > 1e7
+    monkeypatch.setattr("bench.base.devices.host_memory_bytes", lambda: 1000)
+    after = evaluate(runs, "check", "three").record.cost
+    assert after.peak_memory_bytes == before.peak_memory_bytes
+    assert after.host_memory_bytes == before.host_memory_bytes
+
+
 def test_stopping_is_no_error_of_a_finished_run_and_a_failure_is_noted(runs, monkeypatch) -> None:
     for end, noted in (("stopped", False), ("a task that cannot be scored", True)):
         with monkeypatch.context() as patch:
@@ -199,3 +227,31 @@ def test_a_finished_run_is_kept_until_its_rerun_is_finished(end, runs, monkeypat
     assert verify_run(again.folder).differences == []
     assert {path.name for path in runs.iterdir()} == {whole.run_id}
     assert tree(again.folder).keys() == before.keys()
+
+
+@pytest.mark.parametrize("moved", ["the first file", "the record"])
+@pytest.mark.parametrize("fresh", [True, False])
+def test_killed_while_a_rerun_takes_its_place_it_is_there_with_the_next_command(
+    moved, fresh, runs, monkeypatch
+) -> None:
+    whole = evaluate(runs, "check", "three")
+    before = tree(whole.folder)
+    rename = Path.rename
+
+    def killed(self: Path, target: Path) -> Path:
+        is_moved = ".fresh" in self.parts and ".fresh" not in Path(target).parts
+        if is_moved and (moved == "the first file" or self.name == "run.json"):
+            raise Killed
+        return rename(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", killed)
+        with pytest.raises(Killed):
+            evaluate(runs, "check", "three", fresh=True)
+    assert len(bench.load_runs(runs)) == 0
+    made = RunsFolder(runs / ".fresh").read(whole.run_id)
+    monkeypatch.setattr(LoadedRatings, "score", None)  # nothing is scored again
+    again = evaluate(runs, "check", "three", fresh=fresh)
+    assert again.record == made
+    assert tree(again.folder).keys() == before.keys()
+    assert {path.name for path in runs.iterdir()} == {whole.run_id}

@@ -8,9 +8,11 @@ import pytest
 
 from bench.base.errors import BenchError
 from bench.cli.run import run
-from bench.cli.run_options import plan_of
+from bench.cli.run_options import as_option, plan_of
 from bench.method.config import KINDS, RunConfig
 from bench.records.question import Question
+from bench.run.options import read_fields
+from bench.run.plan import read_recipe_files
 from bench.run.plan_toml import Plan
 
 
@@ -65,6 +67,52 @@ def test_a_method_chooses_the_runs_of_a_plan_file(tmp_path: Path) -> None:
     assert [config.methods for config in twice] == [("cls",), ("cls",)]
     with pytest.raises(BenchError, match="unknown method 'promcse' of --plan .*; nearest: simcse"):
         plan("--plan", str(file), "--method", "cls,promcse")
+
+
+def test_a_recipe_of_a_method_that_a_plan_lacks_is_refused(tmp_path: Path) -> None:
+    """It would change nothing; of two recipes for a method one would."""
+    Plan((RunConfig(methods=("promcse",)),)).write(tmp_path / "plan.toml")
+    for name in ("simcse", "promcse", "again"):
+        method = name if name != "again" else "promcse"
+        (tmp_path / f"{name}.toml").write_text(f'method = "{method}"\n[values]\nepochs = 2\n')
+
+    def recipes(*names: str) -> list[str]:
+        files = [str(tmp_path / f"{name}.toml") for name in names]
+        (config,) = plan(*files, "--plan", str(tmp_path / "plan.toml")).runs
+        return [*read_recipe_files(config.recipes, config.methods)]
+
+    assert recipes("promcse") == ["promcse"]
+    with pytest.raises(BenchError, match=r"simcse.toml is for simcse, and no run is of that"):
+        recipes("promcse", "simcse")
+    with pytest.raises(BenchError, match=r"again.toml: the second recipe for promcse"):
+        recipes("promcse", "again")
+
+
+def test_a_text_that_is_no_method_is_quoted_in_what_to_try() -> None:
+    with pytest.raises(BenchError) as caught:
+        plan("my text.txt")
+    assert caught.value.hint == "bench run METHOD --corpus 'my text.txt' trains on it"
+
+
+def test_a_recipe_is_for_each_named_variant_of_its_method(tmp_path: Path) -> None:
+    files = [str(tmp_path / f"{name}.toml") for name in ("one", "two")]
+    for file in files:
+        Path(file).write_text('method = "promcse"\nvariant = "eh"\n[values]\nepochs = 2\n')
+
+    def methods(*words: str) -> list[tuple[str, ...]]:
+        return [config.methods for config in plan(*words).runs]
+
+    assert methods("cls", files[0]) == [("promcse+eh",), ("cls",)]
+    both = ("promcse+ratio", "promcse+eh")
+    assert methods("promcse+ratio", "promcse", "cls", files[0]) == [both, ("cls",)]
+    assert methods("promcse+ratio", *files) == [("promcse+ratio",)] * 2
+
+
+@pytest.mark.parametrize("option", ["corpus", "setting", "budget", "data", "runs"])
+def test_an_empty_value_is_a_mistake(option: str) -> None:
+    """As from a variable of a shell that is not set: the usual value is not what was meant."""
+    with pytest.raises(BenchError, match=f"^--{option} : expected a value"):
+        read_fields({option: ""}, as_option, strict=False)
 
 
 QUESTION = '[question]\ntext = "which?"\nbaseline = "simcse"\nrows = ["cls"]\nsuite = "sts"\n'

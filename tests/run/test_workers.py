@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,9 @@ from commands import bench, error_line
 from bench.base import devices
 from bench.method.config import RunConfig
 from bench.run.plan_toml import Plan
+from bench.run.slurm import slurm_script
+from bench.run.target import Target
+from bench.run.workers import JobBatch
 
 
 def lines_of(*arguments: Any) -> list[str]:
@@ -110,3 +115,30 @@ def test_runs_that_slurm_has_are_not_submitted_again(
     assert "submitted 1 run to Slurm as job 7; 1 finished, queued or" in bench(*words).stderr
     executable(stand_ins / "squeue", "echo no controller >&2; exit 1")
     assert "squeue: no controller; what is queued" in error_line(bench(*words))
+
+
+@pytest.mark.parametrize("later", ["step 9", "step 5"])
+def test_near_the_time_limit_a_job_is_queued_again_if_its_state_has_changed(
+    later: str, tmp_path: Path
+) -> None:
+    """It goes on from a state, and saves one under the same name. A fake worker, asked to stop."""
+    state = tmp_path / "runs" / "one" / "state" / "state.pt"
+    batch = JobBatch(tmp_path / "runs" / ".jobs" / "slurm-1", ("one",), Target(name="slurm"))
+    for folder in (state.parent, batch.folder / "logs", tmp_path / "bin"):
+        folder.mkdir(parents=True)
+    state.write_text("step 5")
+    (batch.folder / "runs.txt").write_text("one\n")
+    (batch.folder / "job.sh").write_text(slurm_script(batch))
+    (batch.folder / "worker.sh").write_text(
+        f"trap 'echo {later} | tr -d \"\\n\" > {state}; exit 130' TERM\n"
+        "sleep 1; kill -USR1 $PPID; while :; do sleep 1; done\n"
+    )
+    executable(tmp_path / "bin" / "scontrol", "echo scontrol $*")
+    executable(tmp_path / "bin" / "sleep", "exec /bin/sleep 0.2")
+    slurm = {"SLURM_ARRAY_TASK_ID": "0", "SLURM_ARRAY_JOB_ID": "7"}
+    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(["sh", batch.folder / "job.sh"], env=slurm | {"PATH": path}, timeout=60)
+    log = (batch.folder / "logs" / "one.log").read_text()
+    is_new = later != "step 5"
+    assert ("scontrol requeue 7_0" in log) == is_new == (done.returncode == 0)
+    assert ("before anything new was saved" in log) != is_new

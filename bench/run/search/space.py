@@ -50,7 +50,7 @@ class Dimension(
     low: int | float = 0
     high: int | float = 0
     scale: Literal["uniform", "log"] = "uniform"
-    factor: float | None = None
+    factor: Annotated[float, msgspec.Meta(gt=0)] | None = None
 
     def rounded(self, value: float) -> int | float:
         """Return a value from a range with three digits, because people read recipes."""

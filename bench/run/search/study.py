@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace as replace_config
 
 from bench.base.errors import BenchError, RunFailed, UnknownName
+from bench.base.files import as_utf8
 from bench.base.paths import hidden_values, recorded_command, recorded_path
 from bench.base.text import one_value
 from bench.data.sets.sts import STS_TASKS
@@ -65,15 +66,17 @@ def search_options(
 ) -> SearchOptions:
     """Return the options of a search.
 
-    ``select``: the dev set, None for the usual one. Raises BenchError for more than one recipe for
-    a method, and for more than one backbone.
+    ``select``: the dev set; None: that of ``--set select_on``, else the usual one. Raises
+    BenchError for more than one recipe for a method, and for more than one backbone.
     """
     config, *others = configs
     check_config(config)
     check_is_trained(config)
     suites = expand_suites(config.suites)
     built_in = suites == ["check"] or "builtin" in (*config.backbones, config.corpus)
-    select = select or (BUILT_IN_DEV.value if built_in else CLEAN_DEV)
+    if select is None:
+        usual = BUILT_IN_DEV.value if built_in else CLEAN_DEV
+        select = config.overrides.get("select_on", usual)
     fixed = {**config.recipe_values, "select_on": select}
     methods = [method for method, _ in config.named]
     if others or len({*methods}) < len(methods) or len(config.backbones) > 1:
@@ -219,11 +222,13 @@ def define_study(jobs: Mapping[str, SearchedMethod], options: SearchOptions) -> 
     more trials continue a search.
 
     Raises BenchError if a grid has fewer points than there are trials: every method gets the same
-    number.
+    number. Also for a command that is not UTF-8.
     """
     if options.sampler == "grid":
         check_grids(jobs, options.trials)
     methods = {method: _searched(job) for method, job in jobs.items()}
+    command = recorded_command(["bench", *sys.argv[1:]])
+    as_utf8(command)  # the file of the search has it
     # the values that the methods share are read from the last one
     *_, job = jobs.values()
     run = job.runs[0]
@@ -240,7 +245,7 @@ def define_study(jobs: Mapping[str, SearchedMethod], options: SearchOptions) -> 
         suites=options.suites,
         fixed=options.fixed,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        command=recorded_command(["bench", *sys.argv[1:]]),
+        command=command,
         methods=methods,
     )
     digest = hashlib.sha256(json.dumps(identity_of(study), sort_keys=True).encode()).hexdigest()

@@ -61,9 +61,11 @@ class SearchWorker:
         self.options = options
         self.seed = seed_for(0, "search", *study.seeds) % 2**32
         refuse_links(folder)
+        self.lock = FileLock(folder / ".lock")
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        self.lock = FileLock(folder / ".lock")
+            with self.lock:  # OSError in a folder that may not be written
+                pass
         with self.lock:
             for leftover in folder.glob(".*.tmp"):  # from a process that was killed
                 leftover.unlink(missing_ok=True)
