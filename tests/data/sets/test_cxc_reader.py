@@ -91,19 +91,6 @@ def test_images_are_recovered_from_the_rings(pairs):
     assert set(Counter(pairs.image.tolist()).values()) == set(range(5, 16))
 
 
-def test_captions_that_are_not_tied_by_fives_are_refused():
-    def ring(*names: str) -> list[tuple[str, str]]:
-        return list(zip(names, (*names[1:], names[0]), strict=True))
-
-    one = ring(*"abcde")
-    every = [*one, *ring(*"ABCDE"), *ring("x", "x1", "x2", "x3", "x4")]
-    assert cxc.images(["c", "x", "a"], every).tolist() == [0, 1, 0]
-    extra = [*one, ("a", "f"), ("f", "b")]
-    for broken in (one[:-1], extra, [*one[:-1], ("e", "b")], [*one, ("a", "c")]):
-        with pytest.raises(DataDamaged, match="caption a is linked to"):
-            cxc.images(["a"], broken)
-
-
 @pytest.mark.nightly
 def test_cocos_own_file_has_the_raw_text(official, pairs, table, tmp_path, monkeypatch):
     """COCO's file cannot be kept here: a small fake takes its place in the manifest."""
