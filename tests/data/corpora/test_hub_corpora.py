@@ -140,6 +140,11 @@ def test_a_cut_download_goes_on_and_an_interrupted_data_set_keeps_what_it_had(
             "train.jsonl: no column 'text'; it has sentence, n",
         ),
         ({"train.jsonl": jsonl({"sentence": "a"})}, "", "name the columns"),
+        (
+            {"train.jsonl": jsonl({"text": "a"}, {"other": "b"})},
+            "text",
+            "train.jsonl: line 2 has no 'text', but line 1 has",
+        ),
         ({"train.parquet": b"PAR1 broken"}, "text", "is not a readable Parquet file"),
         (
             {"README.md": b"", "model.bin": b""},
