@@ -137,6 +137,16 @@ def test_a_pickle_is_taken_only_where_it_is_allowed(
     assert resolve(NAME) == reference and len(hub.requests) == before
 
 
+def test_what_is_refused_when_it_is_fetched_is_refused_from_the_cache(
+    hub: StandInHub, tiny: str
+) -> None:
+    adapter = {"adapter_config.json": b'{"base_model_name_or_path": "someone/base"}'}
+    hub.add("model", NAME, files_of(tiny) | adapter)
+    assert "is an adapter" in refusal(NAME).message
+    with pytest.raises(NotAModel, match="is an adapter"):
+        resolve(NAME)
+
+
 def test_a_download_that_was_cut_is_not_taken_for_whole(hub: StandInHub, tiny: str) -> None:
     """One of two files is here: the next command fetches the other."""
     hub.add("model", NAME, files_of(tiny))
