@@ -114,17 +114,12 @@ def test_cocos_own_file_has_the_raw_text(official, pairs, table, tmp_path, monke
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [(lambda rows: rows[:-3], "44,042 rows found, 44,045 expected")],
-    ids=["cut"],
-)
-def test_a_damaged_table_is_refused(table, tmp_path, damage, message):
+def test_a_table_that_was_cut_is_refused(table, tmp_path):
     file = tmp_path / "cxc" / "sts_test.tsv"
     file.parent.mkdir()
     rows = table.read_text(encoding="utf-8").splitlines()
-    file.write_text("\n".join(damage(rows)) + "\n", encoding="utf-8")
-    with pytest.raises(DataDamaged, match=message) as caught:
+    file.write_text("\n".join(rows[:-3]) + "\n", encoding="utf-8")
+    with pytest.raises(DataDamaged, match="44,042 rows found, 44,045 expected") as caught:
         read_cxc(DataFolder(tmp_path))
     assert "sts_test.tsv" in caught.value.message
 
