@@ -181,7 +181,8 @@ def _make(name: HubName, folder: Path, say: Say) -> None:
     limit = f"#{name.limit}" if name.limit else ""
     path = f"/{name.path}" if name.path else ""
     about = {
-        "name": f"{HUB}{name.repo}@{revision[:12]}{path}:{','.join(name.columns)}{limit}",
+        # the whole commit: a hub finds none by its beginning, and a search's recipe has this name
+        "name": f"{HUB}{name.repo}@{revision}{path}:{','.join(name.columns)}{limit}",
         "revision": revision,
         "repo": name.repo,
         "files": files,
