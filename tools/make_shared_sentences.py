@@ -54,15 +54,9 @@ def _letters(sentence: str) -> str:
 
 def store(numbered: dict[str, tuple[str, Numbers]], path: Path = STORED) -> None:
     """Write the result of ``number_sentences`` or ``number_tracks``."""
-    flat = np.concatenate([numbers.reshape(-1) for _, numbers in numbered.values()]).tolist()
-    met: dict[int, int] = {}
-    back = np.zeros(len(flat), dtype=np.uint16 if len(flat) < 1 << 16 else np.int64)
-    for i, number in enumerate(flat):
-        back[i] = i - met[number] if number in met else 0
-        met[number] = i
     np.savez_compressed(
         path,
-        back=back,
+        numbers=np.concatenate([numbers for _, numbers in numbered.values()]).astype(np.int32),
         gold=np.array([gold for gold, _ in numbered.values()]),
         items=np.array([len(numbers) for _, numbers in numbered.values()]),
     )

@@ -13,13 +13,10 @@ from bench.backbones.folder import ABOUT, SETTINGS, VOCABULARIES, read_settings
 from bench.backbones.refusals import ADAPTER
 from bench.base.errors import NotAModel
 from bench.base.extras import install_hint
+from bench.base.files import expand_home
 from bench.base.hashes import files_sha256
 
 WEIGHTS = "adapter_model.safetensors"
-MERGE_FIRST = (
-    "merge it first: PeftModel.from_pretrained(model, FOLDER).merge_and_unload()"
-    ".save_pretrained(NEW), and save the tokenizer there too"
-)
 
 
 def find_adapter(path: Path) -> Path | None:
@@ -55,7 +52,12 @@ def read_base_name(path: Path) -> str:
         return f"{base}@{revision}"
     beside = path / base
     if not Path(base).is_dir() and beside.is_dir():
-        return str(beside)
+        base = str(beside)
+    if expand_home(base).resolve() == path.resolve():
+        raise NotAModel(
+            f"{path} is an adapter, and its {ADAPTER} names this folder as its base model",
+            f"move the base to another folder, and write that into {ADAPTER}",
+        )
     return base
 
 
@@ -83,7 +85,7 @@ def check_adapter_of_library(path: Path) -> None:
     base = read_base_name(path)
     if find_spec("peft") is None:
         raise NotAModel(f"{path} is an adapter of {base}, which needs peft", install_hint("lora"))
-    if base.startswith(("/", ".", "~")) and not Path(base).expanduser().is_dir():
+    if base.startswith(("/", ".", "~")) and not expand_home(base).is_dir():
         raise NotAModel(
             f"{path} is an adapter of {base}, which is not on this machine",
             f"put that model, or a link to it, at {base}",

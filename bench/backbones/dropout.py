@@ -99,8 +99,6 @@ def dropout_in_use(encoder: nn.Module) -> dict[str, set[float]]:
             if name == "scaled_dot_product_attention":
                 p = kwargs.get("dropout_p", args[4] if len(args) > 4 else 0.0)
                 found.setdefault("attention", set()).add(float(p))
-            elif name == "bernoulli_":  # DeBERTa's own, in older versions of transformers
-                found.setdefault("dropout", set()).add(1 - float(args[1]))
             elif "dropout" in name:
                 p = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
                 if kwargs.get("training", args[2] if len(args) > 2 else True):

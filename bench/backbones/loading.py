@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from bench.backbones.adapted import put_on_adapters
@@ -238,7 +239,10 @@ def _check_unused(name: str, folder: Path, model_type: str, strange: list[str]) 
         "or save the file without these tensors if no score needs them"
     )
     if any(tensor.startswith(PREFIX) for tensor in strange):
-        hint = f"a PromCSE or DCPCSE checkpoint: bench run --method stored-prefix --backbone {name}"
+        hint = (
+            "a PromCSE or DCPCSE checkpoint: "
+            f"bench run --method stored-prefix --backbone {quote(name)}"
+        )
     raise NotAModel(
         f"{file} holds tensors that a {family_title(model_type)} encoder does not read: {shown}",
         hint,

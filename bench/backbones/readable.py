@@ -39,7 +39,6 @@ def check_readable(path: Path, *, allow_pickle: bool, name: str = "") -> None:
                 f"{path} has no model.safetensors", "save the model with save_pretrained"
             )
     elif not (path / "modules.json").is_file():
-        check_no_adapter(folder)
         raise NotAModel(
             f"{path} is not a model folder: it has no config.json",
             "give a folder that save_pretrained wrote",

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from bench.backbones.adapter_folder import find_adapter, hash_adapter, read_base_name
@@ -18,17 +19,16 @@ from bench.backbones.folder import (
     PICKLES,
     card_title,
     read_transformer_config,
-    transformer_folder,
     weights_hash,
 )
 from bench.backbones.hub import find_in_cache, split_revision
 from bench.backbones.known_models import KNOWN
-from bench.backbones.pickles import check_pickles, is_allowed
+from bench.backbones.pickles import is_allowed
 from bench.backbones.readable import check_readable
-from bench.backbones.refusals import check_no_own_code
 from bench.backbones.stored_adapters import holds_adapters, read_adapter_values
 from bench.backbones.tensors import tensor_names
 from bench.base.errors import NotAModel, UnknownName
+from bench.base.files import expand_home
 from bench.base.paths import find_path
 from bench.base.places import recall_place
 from bench.base.reading import RECORD_BYTES, is_plain_file, open_plain_file, read_plain_file
@@ -114,7 +114,7 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
     if name == "builtin":
         folder = builtin_folder()
         return Reference(name=name, revision=weights_hash(folder), path=folder)
-    path = Path(name).expanduser()
+    path = expand_home(name)
     if name and (path / "run.json").is_file():
         return run_folder(path)
     if name and find_adapter(path) is not None:
@@ -148,13 +148,11 @@ def _resolve_hub_model(name: str, *, allow_pickle: bool) -> Reference:
     """Find a model in the hub's cache; its path is None if the cache does not hold it whole."""
     cached = find_in_cache(name)
     if cached is not None:
-        check_no_own_code(transformer_folder(cached), name)
-        check_pickles(cached, allow=allow_pickle)
+        check_readable(cached, allow_pickle=allow_pickle, name=name)
         return Reference(name=name, revision=cached.name, path=cached, hub=True)
     pickled = find_in_cache(name, PICKLES)
     if pickled is not None and (allow_pickle or is_allowed(pickled)):
-        check_no_own_code(transformer_folder(pickled), name)
-        check_pickles(pickled, allow=allow_pickle)
+        check_readable(pickled, allow_pickle=allow_pickle, name=name)
         return Reference(name=name, revision=pickled.name, path=pickled, hub=True)
     return Reference(name=name, revision="unknown", path=None, hub=True)
 
@@ -201,7 +199,7 @@ def run_folder(path: Path) -> Reference:
         raise NotAModel(
             f"{path} is a run without a finished checkpoint (status {status})",
             "run its command again, with --fresh if it had finished; if it trained nothing: "
-            f"--backbone {base.name}",
+            f"--backbone {quote(base.name)}",
         )
     if not any(name.startswith("encoder.") for name in tensor_names(trained)):
         raise NotAModel(

@@ -16,6 +16,10 @@ from bench.base.errors import NotAModel
 POINTER = b"version https://git-lfs.github.com/spec/"
 POINTER_BYTES = 1024  # a pointer is smaller: three short lines
 ADAPTER = "adapter_config.json"
+MERGE_FIRST = (
+    "merge it first: PeftModel.from_pretrained(model, FOLDER).merge_and_unload()"
+    ".save_pretrained(NEW), and save the tokenizer there too"
+)
 LIBRARY = "sentence_transformers."
 """The first part of the types of modules that sentence-transformers brings itself."""
 SETTINGS_OF_LIBRARY = "config_sentence_transformers.json"
@@ -68,9 +72,7 @@ def check_no_adapter(folder: Path) -> None:
     base = str(settings.get("base_model_name_or_path") or "another model")
     raise NotAModel(
         f"{folder} is an adapter ({kind}) of {base}, not a whole model",
-        "merge it first: PeftModel.from_pretrained(model, "
-        "FOLDER).merge_and_unload().save_pretrained(NEW), "
-        "and save the tokenizer there too",
+        MERGE_FIRST,
     )
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.backbones.adapter_folder import MERGE_FIRST
 from bench.backbones.adapters import (
     KEY,
     AdapterSettings,
@@ -20,7 +19,7 @@ from bench.backbones.adapters import (
 )
 from bench.backbones.folder import read_settings
 from bench.backbones.heads import is_head
-from bench.backbones.refusals import ADAPTER
+from bench.backbones.refusals import ADAPTER, MERGE_FIRST
 from bench.backbones.tensors import tensor_names, tensors_of
 from bench.base.errors import NotAModel, one_line
 from bench.base.reading import RECORD_BYTES, read_plain_file
@@ -58,12 +57,18 @@ def merge_run(encoder: nn.Module, file: Path, values: Mapping[str, Any]) -> None
 
     ``values``: the recipe of that run. Raises NotAModel if they do not fit.
     """
-    settings = AdapterSettings(
-        rank=int(values["lora_rank"]),
-        alpha=float(values["lora_alpha"]),
-        dropout=0.0,
-        targets=str(values["lora_targets"]),
-    )
+    try:
+        settings = AdapterSettings(
+            rank=int(values["lora_rank"]),
+            alpha=float(values["lora_alpha"]),
+            dropout=0.0,
+            targets=str(values["lora_targets"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise NotAModel(
+            f"{file.with_name('method.json')} does not say how its adapters were made ({error})",
+            "give another run",
+        ) from None
     add_adapters(encoder, settings, seed=0)
     stored = tensors_of(file, "encoder.")
     wanted = {name for name, _ in encoder.named_parameters() if KEY in name}

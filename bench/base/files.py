@@ -15,6 +15,14 @@ from bench.base.errors import BenchError, printable
 ELSEWHERE = "another folder: --runs DIR, or BENCH_RUNS"
 
 
+def expand_home(path: str | os.PathLike[str]) -> Path:
+    """Return a path with the home folder that ``~`` or ``~NAME`` means.
+
+    It is unchanged if there is no such user, for which ``Path.expanduser`` raises RuntimeError.
+    """
+    return Path(os.path.expanduser(path))
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Write ``data`` to a temporary file, flush it to the disk, and rename it to ``path``.
 

@@ -12,6 +12,7 @@ import os
 import re
 from pathlib import Path
 
+from bench.base.files import expand_home
 from bench.base.reading import read_plain_file
 
 PLACES = ".places"
@@ -25,7 +26,7 @@ def remember_place(runs: Path, content: str, place: Path) -> None:
     A line is added at the end, so that several processes may write. A note that cannot be written
     costs a later command a question, and nothing else.
     """
-    path = str(place.expanduser().absolute())
+    path = str(expand_home(place).absolute())
     if not _HASH.fullmatch(content) or _places_in(runs).get(content) == path:
         return
     line = f"{content} {json.dumps(path)}\n".encode()

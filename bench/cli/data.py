@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
 
 from bench.base.errors import BenchError, DataDamaged, UnknownName
+from bench.base.files import expand_home
 from bench.base.findings import DIFFERS, Finding
 from bench.base.grid import GridColumn, grid
 from bench.base.printing import print_grid
@@ -87,7 +89,7 @@ def check_data(name: str | None, data: Path | None, as_json: bool) -> None:
         if state.status == "damaged":
             command = f"bench data check {wanted.name}"
             if data is not None:
-                command += f" --data {data}"
+                command += f" --data {quote(str(data))}"
             raise DataDamaged(
                 f"damaged: {wanted.name}", f"{command} says which file and how to get it"
             )
@@ -117,7 +119,7 @@ def fetch_data(names: tuple[str, ...], text: str, data: Path | None, as_json: bo
     Example:  bench data fetch sts wiki1m --data DIR
     """
     folder = DataFolder(data)
-    store = fetched_folder() if data is None else data.expanduser()
+    store = fetched_folder() if data is None else expand_home(data)
     chosen: dict[str, DataSet] = {}
     for name in names:
         chosen |= {wanted.name: wanted for wanted in _chosen_sets(name, with_source=True)}

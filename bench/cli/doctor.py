@@ -19,6 +19,7 @@ from bench.backbones.positions import named_positions
 from bench.base import __version__, devices
 from bench.base.cache import default_cache
 from bench.base.errors import BenchError
+from bench.base.files import expand_home
 from bench.base.terminal import warn
 from bench.base.text import format_bytes
 from bench.cli.doctor_lines import print_machine
@@ -112,7 +113,7 @@ def describe_backbone(name: str, *, fetch: bool) -> dict[str, Any]:
 
 def diagnose_machine(data: Path | None, runs: Path | None) -> dict[str, Any]:
     """Return facts about this machine. Raises BenchError for a folder that cannot be read."""
-    if data is not None and not data.expanduser().is_dir():
+    if data is not None and not expand_home(data).is_dir():
         raise BenchError(
             f"--data {data}: no such folder",
             "without --data: what was fetched; bench data fetch sts --data DIR makes one",

@@ -36,7 +36,7 @@ from bench.cli.plan_facts import (
 )
 from bench.cli.plan_rows import PlanRow, name_of, plan_rows
 from bench.compare.formatting import short_count
-from bench.data.sets import Pending
+from bench.data.sets import Pending, data_sets
 from bench.method.recipe import Value
 from bench.method.recipes import merge_recipe
 from bench.papers import PaperPart, papers
@@ -115,9 +115,9 @@ def print_plan(
         print_columns(rows_left_out(part), headings=("not run", "why"), indent=2, blank=True)
     if prepared.to_fetch and everything:
         print_grid(pending_grid(prepared.to_fetch), blank=True)
-    sets = [item.name for item in prepared.to_fetch if item.kind != "backbone"]
+    sets = [item.name for item in prepared.to_fetch if item.name in data_sets()]
     if config.data is not None and sets:
-        command = f"bench data fetch {' '.join(sets)} --data {config.data}"
+        command = shlex.join(["bench", "data", "fetch", *sets, "--data", str(config.data)])
         say(f"To fetch into {config.data} first: {command}", hang=2, blank=True)
     more = "" if everything else "Every value, licence and source: --all.   "
     say(f"{more}To start: the same without --dry-run.", blank=True)

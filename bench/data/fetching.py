@@ -69,6 +69,12 @@ def offline_now() -> bool:
     return False
 
 
+def check_online(url: str) -> None:
+    """Raise FetchFailed if a variable forbids the connection that an address needs."""
+    if offline_now():
+        raise FetchFailed(f"{url} is not fetched: HF_HUB_OFFLINE is set", "unset HF_HUB_OFFLINE")
+
+
 def endpoint() -> str:
     """Return the hub's address: $HF_ENDPOINT if that is set."""
     return (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
@@ -154,8 +160,7 @@ def download(
     (refused, unreachable, broken off, no network allowed, disk full, larger than ``most_bytes``) or
     DataDamaged (wrong checksum); then ``to`` is unchanged.
     """
-    if offline_now():
-        raise FetchFailed(f"{url} is not fetched: HF_HUB_OFFLINE is set", "unset HF_HUB_OFFLINE")
+    check_online(url)
     with arriving(to) as folder:
         if sha256 is not None and to.is_file() and file_sha256(to) == sha256:
             return

@@ -24,8 +24,8 @@ from bench.data.fetching import (
     TIMEOUT,
     Site,
     arriving,
+    check_online,
     innermost,
-    offline_now,
     refusal,
 )
 
@@ -158,10 +158,7 @@ def on_hub(call: Callable[[], T], where: Site) -> T:
     """
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
-    if offline_now():
-        raise FetchFailed(
-            f"{where.url} is not fetched: HF_HUB_OFFLINE is set", "unset HF_HUB_OFFLINE"
-        )
+    check_online(where.url)
     prepare_client()
     try:
         return call()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.base.errors import BenchError, UnknownName
+from bench.base.files import expand_home
 from bench.base.typed import convert_typed
 from bench.method import Method
 from bench.method.config import KINDS, OPTIONS, split_variant
@@ -28,7 +29,7 @@ Seeds = int | str | Iterable[int]
 
 def as_path(path: PathLike | None, argument: str = "runs") -> Path | None:
     """Return a path with the home folder expanded. Raises BenchError for anything else."""
-    return None if path is None else Path(path_text(path, argument)).expanduser()
+    return None if path is None else expand_home(path_text(path, argument))
 
 
 def path_text(path: Any, argument: str) -> str:
@@ -69,7 +70,7 @@ def use_plugins(plugins: Plugins) -> tuple[str, ...]:
     files = []
     for plugin in listed(plugins):
         if isinstance(plugin, str | os.PathLike):
-            files.append(str(Path(plugin).expanduser()))
+            files.append(str(expand_home(plugin)))
         else:
             register_class(plugin)
     if files:

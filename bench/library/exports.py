@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
+from bench.base.files import expand_home
 from bench.export import describe_export, write_model
 from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
 from bench.library.results import Result
@@ -47,7 +48,7 @@ def export_run(
             written.
     """
     reference = str(run.folder) if isinstance(run, Result) else path_text(run, "run")
-    target = Path(path_text(to, "to")).expanduser()
+    target = expand_home(path_text(to, "to"))
     files = [Path(file) for file in use_plugins(plugins)]
     exported = write_model(
         reference,

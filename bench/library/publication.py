@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.base.collector import no_collection
+from bench.base.files import expand_home
 from bench.base.text import comma_list
 from bench.board.publish.build import Outcome, PublishOptions, publish_version
 from bench.library.arguments import PathLike, Plugins, as_path, listed, path_text, use_plugins
@@ -64,7 +65,7 @@ def publish_runs(
     with no_collection():
         outcome = publish_version(
             as_path(runs),
-            Path(path_text(out, "out")).expanduser(),
+            expand_home(path_text(out, "out")),
             options,
             submissions=as_path(submissions, "submissions"),
         )

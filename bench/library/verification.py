@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, RenderResult
 
+from bench.base.files import expand_home
 from bench.base.findings import UNCHECKED, Finding
 from bench.base.markup import as_html
 from bench.base.printing import draw_grids
@@ -90,6 +90,6 @@ def verify_runs(
         if isinstance(named, Result):
             places.append(str(named.folder))
         else:
-            places.append(str(Path(path_text(named, "what")).expanduser()))
+            places.append(str(expand_home(path_text(named, "what"))))
     folders = list(find_folders(places, RunsFolder(as_path(runs))))
     return Reports(verify_folders(folders))

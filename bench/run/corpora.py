@@ -7,10 +7,10 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 
 from bench.base.cache import default_cache
 from bench.base.errors import BenchError, CorpusError, DataMissing
@@ -260,7 +260,7 @@ def _of_recipes(file: str, data: DataFolder) -> Corpus:
         return AbsentCorpus(file, COLUMNS_OF[known.unit], sum(known.items.values()))
     if path is not None:
         return open_corpus_file(path)
-    root = f" --data {shlex.quote(str(data.root))}" if data.root else ""
+    root = f" --data {quote(str(data.root))}" if data.root else ""
     fetch = f"bench data fetch {known.name}{root}; " if known and sources_of(known) else ""
     raise DataMissing(f"the recipe's corpus {file} is not on this machine", f"{fetch}--corpus FILE")
 

@@ -15,6 +15,7 @@ from bench.backbones.dropout import own_dropout
 from bench.backbones.families import find_architecture
 from bench.base.devices import Precision
 from bench.base.errors import BenchError, DataMissing, UnknownName
+from bench.base.files import expand_home
 from bench.base.hashes import file_sha256
 from bench.data.corpora import Corpus
 from bench.data.sets import DataFolder, DataSet, NotFetchedYet, data_sets
@@ -393,7 +394,7 @@ class Planner:
         """Return the hash or the revision of the file, folder or backbone that a recipe value
         names.
         """
-        path = Path(place).expanduser()
+        path = expand_home(place)
         if path.is_file():
             return file_sha256(path)
         return self._reference(place).revision

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 import bench.base
 from bench.backbones.adapters import KEY
 from bench.base import __version__, devices
+from bench.base.files import expand_home
 from bench.base.paths import hide_paths, recorded_command, recorded_path
 from bench.base.places import remember_place
 from bench.data.corpora.hub import first_fetch_of
@@ -109,7 +110,7 @@ def remember_places(run: PlannedRun, runs: Path) -> None:
 
 
 def _remember(runs: Path, content: str, name: str) -> None:
-    place = Path(name).expanduser()
+    place = expand_home(name)
     if place.exists():
         remember_place(runs, content, place)
 

@@ -137,6 +137,21 @@ def test_a_run_that_trained_no_whole_encoder_is_no_backbone(run: Path) -> None:
         load(resolve(str(run)))
 
 
+def test_a_run_with_adapters_and_without_their_settings_is_one_line(run: Path) -> None:
+    save_file({"encoder.lora_A": torch.ones(1)}, run / "checkpoint" / "trained.safetensors")
+    (run / "checkpoint" / "method.json").unlink()
+    with pytest.raises(NotAModel, match="method.json does not say how its adapters were made"):
+        load(resolve(str(run)))
+
+
+def test_an_adapter_that_names_its_own_folder_as_its_base(tmp_path: Path) -> None:
+    base = {"base_model_name_or_path": f"../{tmp_path.name}", "peft_type": "LORA"}
+    (tmp_path / "adapter_config.json").write_text(json.dumps(base))
+    (tmp_path / "adapter_model.safetensors").touch()
+    with pytest.raises(NotAModel, match="names this folder as its base model"):
+        resolve(str(tmp_path))
+
+
 def other_words(pattern: str, new: str) -> Any:
     def change(run: Path) -> None:
         file = run / "run.json"

@@ -97,14 +97,12 @@ def test_known_names_are_pinned(hub: StandInHub, tiny: str) -> None:
     assert resolve("roberta-large").revision == pin
 
 
-@pytest.mark.parametrize("token", ["hf_bad"])
 def test_gated_and_private_models_name_the_login_command(
-    hub: StandInHub, tiny: str, monkeypatch: pytest.MonkeyPatch, token: str | None
+    hub: StandInHub, tiny: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hub.add("model", "someone/gated", files_of(tiny), gated=True)
     hub.add("model", "someone/private", files_of(tiny), private=True)
-    if token:
-        monkeypatch.setenv("HF_TOKEN", token)
+    monkeypatch.setenv("HF_TOKEN", "hf_bad")
     gated = refusal("someone/gated")
     assert "not there, or not public" in gated.message and "hf auth login" in str(gated.hint)
     private = refusal("someone/private")
@@ -135,6 +133,16 @@ def test_a_pickle_is_taken_only_where_it_is_allowed(
     )
     before = len(hub.requests)
     assert resolve(NAME) == reference and len(hub.requests) == before
+
+
+def test_what_is_refused_when_it_is_fetched_is_refused_from_the_cache(
+    hub: StandInHub, tiny: str
+) -> None:
+    adapter = {"adapter_config.json": b'{"base_model_name_or_path": "someone/base"}'}
+    hub.add("model", NAME, files_of(tiny) | adapter)
+    assert "is an adapter" in refusal(NAME).message
+    with pytest.raises(NotAModel, match="is an adapter"):
+        resolve(NAME)
 
 
 def test_a_download_that_was_cut_is_not_taken_for_whole(hub: StandInHub, tiny: str) -> None:

@@ -33,7 +33,7 @@ def check_ids(folder: Path) -> str:
     [("BertTokenizer", True), ("T5Tokenizer", False), ("NoSuchTokenizer", False)],
 )
 def test_a_class_that_is_missing_or_of_another_kind(
-    kind: str | None, unigram: bool, tmp_path: Path
+    kind: str, unigram: bool, tmp_path: Path
 ) -> None:
     folder = bert_folder(tmp_path / "model", word_tokenizer(unigram=unigram))
     edit_json(folder / "tokenizer_config.json", tokenizer_class=kind)

@@ -163,6 +163,16 @@ def test_data_that_is_not_there_opens_no_connection(
     assert hub.requests == [] and no_network == [] and not runs.exists()
 
 
+def test_a_plan_fetches_a_text_of_the_hub_by_no_command_for_sets(
+    cache: Path, tmp_path: Path
+) -> None:
+    """``bench data fetch`` does not know its name."""
+    words = argv("run simcse --corpus hub:owner/name:text --suite check --dry-run --data")
+    done = bench(*words, tmp_path)
+    assert done.exit_code == 0 and "hub:owner/name:text" in done.stdout
+    assert "bench data fetch" not in done.stdout
+
+
 def plan(folder: Path) -> Result:
     what = "run --method cls --backbone builtin --dry-run --device cpu --data"
     return bench(*argv(what), folder)

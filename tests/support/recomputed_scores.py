@@ -71,16 +71,9 @@ def packed_arrays(path: Path) -> dict[str, dict[str, np.ndarray]]:
 
 @functools.cache
 def sentences_of_pairs() -> dict[str, np.ndarray]:
-    """Task -> (N, 2) numbers of the sentences.
-
-    Stored is how many sentences ago each was met last, 0 for a new one.
-    """
+    """Task -> (N, 2) numbers of the sentences."""
     with np.load(SENTENCES, allow_pickle=False) as stored:
-        back, items = stored["back"].tolist(), stored["items"].tolist()
-    numbers: list[int] = []
-    for place, ago in enumerate(back):
-        numbers.append(numbers[place - ago] if ago else place)
-    pairs = np.array(numbers).reshape(-1, 2)
+        pairs, items = stored["numbers"], stored["items"]
     return dict(zip(STS, np.split(pairs, np.cumsum(items)[:-1]), strict=True))
 
 

@@ -11,11 +11,13 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 
 from bench.base.cache import CacheEntry, default_cache
 from bench.base.errors import CorpusError, DataMissing
+from bench.base.files import expand_home
 from bench.base.text import list_names
 from bench.data.corpora.columns import NUMBERS, Layout, Row, find_layout, kind_of
 from bench.data.corpora.naming import EXAMPLE, ChosenColumns, parse_columns
@@ -317,7 +319,7 @@ def open_corpus_file(
     chosen = parse_columns(columns, str(path)) if columns else None
     if str(path) == "builtin":
         return Corpus(BUILTIN, "builtin", cache, chosen=chosen)
-    path = Path(path).expanduser()
+    path = expand_home(path)
     if not path.exists():
         raise DataMissing(
             f"no corpus at {path}",
@@ -336,7 +338,7 @@ def open_corpus_file(
 
 def _name_of(path: Path) -> str:
     """Return the name of a file or saved folder; a split has the name of the folder above, too."""
-    name = path.name or path.resolve().name
+    name = path.resolve().name if path.name in ("", "..") else path.name
     above = path.resolve().parent
     if path.is_dir() and has_splits(above):
         return f"{above.name}/{name}"
@@ -360,7 +362,7 @@ def _saved_folder(folder: Path) -> Path:
     if TRAIN not in splits and len(splits) > 1:
         raise CorpusError(
             f"{folder} has the splits {list_names(splits)}, and none is called {TRAIN}",
-            f"name one: --corpus {folder / splits[0]}",
+            f"name one: --corpus {quote(str(folder / splits[0]))}",
         )
     return folder / (TRAIN if TRAIN in splits else splits[0])
 

@@ -181,7 +181,8 @@ def _make(name: HubName, folder: Path, say: Say) -> None:
     limit = f"#{name.limit}" if name.limit else ""
     path = f"/{name.path}" if name.path else ""
     about = {
-        "name": f"{HUB}{name.repo}@{revision[:12]}{path}:{','.join(name.columns)}{limit}",
+        # the whole commit: a hub finds none by its beginning, and a search's recipe has this name
+        "name": f"{HUB}{name.repo}@{revision}{path}:{','.join(name.columns)}{limit}",
         "revision": revision,
         "repo": name.repo,
         "files": files,
@@ -247,7 +248,13 @@ def read_hub_rows(path: Path, file: str, name: HubName) -> Iterator[Record]:
     for number, record in table.records(chosen):
         if layout is None:
             chosen(list(record))
-        row = {our: record.get(their) for our, their in zip(ours, theirs, strict=True)}
+        absent = [their for their in theirs if their not in record]
+        if absent:
+            raise CorpusError(
+                f"{where}: {table.word} {number} has no '{absent[0]}', but {table.word} 1 has",
+                f"name columns that every {table.word} has",
+            )
+        row = {our: record[their] for our, their in zip(ours, theirs, strict=True)}
         if layout is None:
             layout = find_layout(where, row, exact=True, word=table.word)
         if row.get("label") not in (-1, "-1", "-"):

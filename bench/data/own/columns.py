@@ -79,7 +79,7 @@ def find_kind(own: OwnFile, there: Sequence[str]) -> str:
     if not own.columns and all(first_of(one, there) for one in (QUERY, DOCUMENT, RELEVANCE)):
         raise BenchError(
             f"{own.path} has queries, documents and their relevance",
-            f"--suite {RETRIEVAL}:{own.path}",
+            _option(own, RETRIEVAL),
         )
     if not own.columns and not first_of(LABEL, there):
         raise BenchError(
@@ -89,14 +89,20 @@ def find_kind(own: OwnFile, there: Sequence[str]) -> str:
             "write a first line with names (sentence1, sentence2, score), or name the columns: "
             f"{EXAMPLE}",
         )
-    if first_of(FIRST, named) and first_of(SECOND, named):
+    if own.columns and len(own.columns) not in (2, 3):
+        raise BenchError(
+            f"{own.path}: {', '.join(own.columns)}: expected two texts and a rating or a label, or "
+            "a text and a label",
+            EXAMPLE,
+        )
+    if len(own.columns) == 3 or (first_of(FIRST, named) and first_of(SECOND, named)):
         raise BenchError(
             f"{own.path} has labels: they may be ratings of pairs, or classes to predict",
-            f"--suite {PAIRS}:{own.path}, or --suite {CLASSIFICATION}:{own.path}",
+            f"{_option(own, PAIRS)}, or {_option(own, CLASSIFICATION)}",
         )
     raise BenchError(
         f"{own.path} has labels: they may be classes to predict, or to find by clustering",
-        f"--suite {CLASSIFICATION}:{own.path}, or --suite {CLUSTERING}:{own.path}",
+        f"{_option(own, CLASSIFICATION)}, or {_option(own, CLUSTERING)}",
     )
 
 
@@ -155,7 +161,7 @@ def _check_left_out(own: OwnFile, there: Sequence[str], chosen: FileColumns) -> 
             raise BenchError(
                 f"{own.path}: '{name[:30]}' would be left out beside {list_names(read)}, and it "
                 "may be meant",
-                f"name the columns to read, with it or without it: {_spelling(own, read)}",
+                f"name the columns to read, with it or without it: {_option(own, own.kind, read)}",
             )
 
 
@@ -164,7 +170,7 @@ def _check_named(own: OwnFile, there: Sequence[str]) -> None:
     if absent:
         raise BenchError(
             f"{own.path} has no column '{absent[0]}'; it has {', '.join(there)}",
-            _spelling(own, ("COLUMN", "COLUMN")),
+            _option(own, own.kind, ("COLUMN", "COLUMN")),
         )
     if len(set(own.columns)) < len(own.columns):
         raise BenchError(f"{own.path}: a column is named twice: {', '.join(own.columns)}", EXAMPLE)
@@ -180,13 +186,19 @@ def _missing(own: OwnFile, there: Sequence[str], needed: str) -> BenchError:
     return BenchError(
         f"{own.path}: expected {needed}; it has the columns "
         f"{', '.join(name[:30] for name in there)}",
-        f"name them, in this order: {_spelling(own, columns)}",
+        f"name them, in this order: {_option(own, own.kind, columns)}",
     )
 
 
-def _spelling(own: OwnFile, columns: Sequence[str]) -> str:
-    """Return the option that reads these columns of the file, as a shell takes it."""
-    text = f"{own.kind}:{own.path}:{','.join(columns)}"
+def _option(own: OwnFile, kind: str, columns: Sequence[str] = ()) -> str:
+    """Return the option that scores the file as a kind, as a shell takes it.
+
+    ``columns``: those to read; () for those that the user named.
+    """
+    text = f"{kind}:{own.path}"
+    named = columns or own.columns
+    if named:
+        text += f":{','.join(named)}"
     return f"--suite {shlex.quote(text)}"
 
 

@@ -184,12 +184,24 @@ def texts_in_two_splits(texts: LabelledTexts) -> list[str]:
 
 
 def read_items(own: OwnFile) -> list[FileItem]:
-    """Read the checked rows of a file. Its first row says which columns it has."""
+    """Read the checked rows of a file. Its first row says which columns it has.
+
+    A later row may have others, unless they would have been read.
+    """
     columns: FileColumns | None = None
+    there: list[str] = []
     items = []
     for row in read_rows(own.path):
+        new = [name for name in row.cells if name not in there]
+        there += new
         if columns is None:
-            columns = choose_columns(own, list(row.cells))
+            columns = choose_columns(own, there)
+        elif new and choose_columns(own, there) != columns:
+            named = "', '".join(new)
+            raise DataDamaged(
+                f"{row.place} has '{named}', but the first row has not",
+                "write every column in every row",
+            )
         items.append(_item(row, columns))
     if columns is None:
         raise no_rows(own.path)
@@ -291,11 +303,12 @@ def _is_list(label: str) -> bool:
 
 
 def _natural(label: str) -> tuple[float, str]:
-    """Return the sort key of a label: numbers by value, before words."""
+    """Return the sort key of a label: numbers by value, before words, of which one may be "nan"."""
     try:
-        return float(label), label
+        number = float(label)
     except ValueError:
-        return math.inf, label
+        number = math.inf
+    return (math.inf if math.isnan(number) else number), label
 
 
 def _splits(own: OwnFile, items: Sequence[FileItem]) -> list[str]:

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from bench.base.errors import BenchError, DataMissing
+from bench.base.files import expand_home
 from bench.base.text import list_names
 from bench.data.reading import SUFFIXES, format_of
 from bench.data.reading.lines import COMPRESSED
@@ -62,7 +63,7 @@ def is_own_file(text: str) -> bool:
     path = place.partition("=")[2] or place
     without_columns = path.rpartition(":")[0] or path
     return any(
-        format_of(known) in SUFFIXES or is_saved(Path(known).expanduser())
+        format_of(known) in SUFFIXES or is_saved(expand_home(known))
         for known in (path, without_columns)
     )
 
@@ -99,7 +100,9 @@ def parse_own_file(text: str) -> OwnFile:
     columns: tuple[str, ...] = ()
     if not path_exists(place):
         place, columns = split_columns(place)
-    path = Path(place).expanduser()
+    path = expand_home(place)
+    if path.name in ("", ".."):  # a folder by where it is has a name, too
+        path = path.resolve()
     if not path.exists():
         raise DataMissing(f"--suite {text}: no file at {place}", EXAMPLE)
     if path.is_file() and format_of(place) not in SUFFIXES:
@@ -173,7 +176,7 @@ class Description(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 def description_file(path: Path) -> Path:
     """Return the place of a file's description, which need not be there."""
-    return path.with_name(f"{stem(path)}.toml")
+    return path.parent / f"{stem(path)}.toml"
 
 
 def description_notes(own: OwnFile) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ LAYOUT = (
 )
 ID = ("_id",)
 TEXT = ("text",)
-TITLE = "title"
+TITLE = ("title",)
 QUERY_ID = ("query-id", "qid")
 DOCUMENT_ID = ("corpus-id", "document-id", "doc-id", "pid")
 RELEVANCE = ("score", "relevance", "label")
@@ -202,8 +202,13 @@ def _read_texts(file: Path) -> Iterator[Text]:
     """
     seen: set[str] = set()
     columns: list[str] = []
+    names: list[str] = []
+    title_column: str | None = None
     for row in read_rows(file):
         columns = columns or _find_columns(file, row, (ID, TEXT))
+        if names != list(row.cells):
+            names = list(row.cells)
+            title_column = first_of(TITLE, names)
         one, text = _id(row, columns[0]), text_of(cell_of(row, columns[1]), row.place, columns[1])
         if one in seen:
             raise DataDamaged(
@@ -211,9 +216,9 @@ def _read_texts(file: Path) -> Iterator[Text]:
                 "give each row a different id",
             )
         seen.add(one)
-        title = row.cells.get(TITLE)
+        title = row.cells[title_column] if title_column else None
         if title:
-            text = f"{text_of(title, row.place, TITLE)} {text}"
+            text = f"{text_of(title, row.place, 'title')} {text}"
         yield Text(row.place, one, single_spaced(text))
     if not seen:
         raise no_rows(file)

@@ -48,7 +48,7 @@ def number_of(value: Any, place: str, what: str, otherwise: str) -> float:
     word = str(value).strip()
     try:
         number = TRUTH[word.lower()] if word.lower() in TRUTH else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # an integer may be too large for a float
         number = math.nan
     if math.isfinite(number):
         return number

@@ -77,6 +77,7 @@ def _inner_cr(where: str, number: int) -> CorpusError:
 
 def _csv(where: str, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
     """Yield rows as in RFC 4180: commas, double quotes; a line break in quotes is in the cell."""
+    csv.field_size_limit(LONGEST_LINE)  # as long as a line of any other format
     reader = csv.reader((line + "\n" for line in lines), strict=True)
     first = 1
     try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+
+from bench.base.files import expand_home
 
 BY_HASH = "sha256:"
 """Stands before the hash of a text, which may have any file name."""
@@ -34,9 +35,8 @@ def split_columns(text: str) -> tuple[str, tuple[str, ...]]:
 def path_exists(text: str) -> bool:
     """Say if there is a file or folder of that name. Raises nothing for any text."""
     try:
-        return bool(text) and Path(text).expanduser().exists()
-    except (OSError, RuntimeError, ValueError):
-        # too long for a path, a NUL, or a user without a home
+        return bool(text) and expand_home(text).exists()
+    except (OSError, ValueError):  # too long for a path, or a NUL
         return False
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.base.errors import UnknownName
 from bench.data.sets import (
     RAW,
     TOKENISED,
@@ -58,8 +57,6 @@ def read_clustering(folder: DataFolder, task: str, *, text: str = TOKENISED) -> 
     authors published. Raises DataMissing, DataDamaged; UnknownName for a set that does not exist,
     or that has one text only.
     """
-    if task not in CLUSTERING_TASKS:
-        raise UnknownName("clustering set", task, CLUSTERING_TASKS)
     copy = folder.open(data_set(f"{task}-{ORIGINAL}" if text == RAW else task))
     (file,) = copy.files
     rows = cells(file.text, file.file)

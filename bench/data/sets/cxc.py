@@ -20,7 +20,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.base.errors import DataDamaged
 from bench.data.sets import (
     RAW,
     TOKENISED,
@@ -102,8 +101,6 @@ def _pairs(rows: Sequence[Sequence[str]], texts: Mapping[str, str], sha256: str)
 def images(captions: Sequence[str], rings: Sequence[tuple[str, str]]) -> np.ndarray:
     """Return the image of every caption, from pairs that describe one image, numbered in order of
     appearance.
-
-    Raises DataDamaged if the pairs do not link the captions in rings of five.
     """
     together = defaultdict[str, set[str]](set)
     for a, b in rings:
@@ -115,11 +112,6 @@ def images(captions: Sequence[str], rings: Sequence[tuple[str, str]]) -> np.ndar
             ring = {caption}
             for _ in range(PER_IMAGE):
                 ring |= {other for key in ring for other in together[key]}
-            if len(ring) != PER_IMAGE or any(len(together[key]) != 2 for key in ring):
-                raise DataDamaged(
-                    f"{CXC}: caption {caption} is linked to {len(ring) - 1} others of its image, "
-                    f"{PER_IMAGE - 1} expected"
-                )
             image.update(dict.fromkeys(ring, len(image) // PER_IMAGE))
     return np.array([image[caption] for caption in captions], dtype=np.int64)
 

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from shlex import quote
 
 from bench.base.cache import default_cache
 from bench.base.errors import DataDamaged, DataMissing, FetchFailed
+from bench.base.files import expand_home
 from bench.data.sets.first_use import count_rows, unexpected_rows
 from bench.data.sets.forms import Found, recognise
 from bench.data.sets.manifest import (
@@ -72,7 +74,7 @@ class DataFolder:
         fetcher: SetFetcher | None = None,
         store: Path | str | None = "",
     ) -> None:
-        self.root = Path(root).expanduser() if root is not None else None
+        self.root = expand_home(root) if root is not None else None
         self.offline = offline  # nothing may be fetched
         self.fetcher = None if offline else fetcher
         self.store = Path(store or fetched_folder()) if store is not None else None
@@ -92,8 +94,8 @@ class DataFolder:
         if self.root is not None and not self.root.is_dir():
             raise DataMissing(
                 f"the data folder {self.root} does not exist, or is not a folder",
-                f"check --data or BENCH_DATA; bench data fetch sts --data {self.root} creates and "
-                "fills it",
+                f"check --data or BENCH_DATA; bench data fetch sts --data {quote(str(self.root))} "
+                "creates and fills it",
             )
 
     @property
@@ -321,7 +323,7 @@ class DataFolder:
         if not sources_of(wanted, text):
             return wanted.get
         command = f"bench data fetch {wanted.name}{_form_option(wanted, text)}"
-        return f"{command} --data {self.root}" if self.root else command
+        return f"{command} --data {quote(str(self.root))}" if self.root else command
 
 
 def _preference(copy: Copy) -> bool:

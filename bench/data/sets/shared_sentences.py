@@ -62,20 +62,6 @@ def _stored() -> dict[str, tuple[str, Numbers]]:
 
 def _read_numbers(file: Path, tasks: Sequence[str]) -> dict[str, tuple[str, Numbers]]:
     with np.load(file, allow_pickle=False) as stored:
-        numbers, hashes = (
-            np.array(_appearing(stored["back"].tolist()), dtype=np.int64),
-            stored["gold"],
-        )
-        parts = np.split(numbers, np.cumsum(stored["items"])[:-1] * 2)
-    return {task: (str(hashes[i]), parts[i].reshape(-1, 2)) for i, task in enumerate(tasks)}
-
-
-def _appearing(back: list[int]) -> list[int]:
-    """Return numbers by first appearance, from how many sentences ago each was met last (0: never),
-    which takes less room."""
-    numbers: list[int] = []
-    new = 0
-    for ago in back:
-        numbers.append(numbers[-ago] if ago else new)
-        new += not ago
-    return numbers
+        hashes = stored["gold"].tolist()
+        parts = np.split(stored["numbers"].astype(np.int64), np.cumsum(stored["items"])[:-1])
+    return {task: (hashes[i], parts[i]) for i, task in enumerate(tasks)}

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bench.base.errors import DataDamaged, UnknownName
 from bench.data.sets import DataFolder, Found, data_set, single_spaced
 from bench.data.sets.sts import SentencePairs, parse_gold, parse_pairs
 
@@ -50,15 +49,9 @@ Rows = list[tuple[str, str, float]]
 def read_sts_multi(folder: DataFolder, task: str, *, split: str = "test") -> SentencePairs:
     """Read the pairs of a task, with ratings from 0 to 5, checked against the known checksums.
 
-    ``split``: "test"; the tasks of STS-B also have "dev". Raises DataMissing, DataDamaged;
-    UnknownName for a task or a split that does not exist.
+    ``split``: "test"; the tasks of STS-B also have "dev". Raises DataMissing, DataDamaged.
     """
-    if task not in MULTI_TASKS:
-        raise UnknownName("task of sts-multi", task, MULTI_TASKS)
     wanted = data_set(MULTI_TASKS[task])
-    splits = list(dict.fromkeys(file.split for file in wanted.files))
-    if split not in splits:
-        raise UnknownName("split", split, splits, where=f"of {wanted.name}")
     copy = folder.open(wanted, wanted.split(split))
     if task in TRACKS:
         pairs, gold = copy.files
@@ -82,27 +75,17 @@ def _track_rows(pairs: Found, gold: Found) -> Rows:
     Track 6 has 500 pairs and 250 ratings, which belong to its first 250 pairs.
     """
     sentences = parse_pairs(pairs.text, pairs.file)
-    rows: Rows = []
-    for number, rating in enumerate(parse_gold(gold.text, gold.file)):
-        if rating is None:
-            raise DataDamaged(
-                f"{gold.file.name}: line {number + 1} is empty, expected a rating",
-                "fetch the set again",
-            )
-        first, second = sentences[number]
-        rows.append((first, second, rating))
-    return rows
+    ratings = parse_gold(gold.text, gold.file)
+    return [
+        (first, second, rating)
+        for (first, second), rating in zip(sentences, ratings, strict=False)
+        if rating is not None  # every line has one
+    ]
 
 
 def _table_rows(table: Found) -> Rows:
     """Return the rows of a CSV file without a header: two sentences and a rating."""
-    rows: Rows = []
-    for number, cells in enumerate(csv.reader(io.StringIO(table.text, newline="")), start=1):
-        if len(cells) != 3:
-            raise DataDamaged(
-                f"{table.file.name}: row {number} has {len(cells)} cells, expected 3",
-                "fetch the set again",
-            )
-        first, second, rating = cells
-        rows.append((single_spaced(first), single_spaced(second), float(rating)))
-    return rows
+    return [
+        (single_spaced(first), single_spaced(second), float(rating))
+        for first, second, rating in csv.reader(io.StringIO(table.text, newline=""))
+    ]

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.base.errors import DataDamaged, UnknownName
+from bench.base.errors import DataDamaged
 from bench.data.sets import (
     DataFolder,
     DataSet,
     Found,
     data_set,
-    data_sets,
     single_spaced,
 )
 
@@ -58,12 +57,9 @@ class LabelledTexts:
 def read_transfer(folder: DataFolder, task: str) -> LabelledTexts:
     """Return a labelled set, checked against the known facts about its files.
 
-    Raises DataMissing, DataDamaged, UnknownName.
+    Raises DataMissing, DataDamaged.
     """
     wanted = data_set(task)
-    if not wanted.classes:
-        labelled = [name for name, known in data_sets().items() if known.classes]
-        raise UnknownName("labelled set", task, labelled)
     copy = folder.open(wanted)
     rows = [(*row, file.file.split) for file in copy.files for row in parse_rows(wanted, file)]
     split = [name for _, _, name in rows]

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from bench.backbones import Reference
 from bench.base.errors import BenchError, NotAModel, UnknownName
+from bench.base.files import expand_home
 from bench.base.sides import SIDES
 from bench.base.text import looks_like_a_run, one_value
 from bench.data.sets import DataFolder
@@ -109,7 +110,7 @@ def find_model(
     elif not text:
         plugin = object_plugin(model, name)
     elif text.startswith("vectors:"):
-        plugin = file_plugin(Path(text.removeprefix("vectors:")).expanduser())
+        plugin = file_plugin(expand_home(text.removeprefix("vectors:")))
     else:
         return _stored_model(text, runs, overrides)
     if values:
@@ -127,7 +128,7 @@ def _stored_model(text: str, runs: RunsFolder, overrides: dict[str, str]) -> Mod
 
     A model that its authors released is scored as they do, unless an option says otherwise.
     """
-    path = Path(text).expanduser()
+    path = expand_home(text)
     folder = _run_folder(text, path, runs)
     if folder is not None:
         if overrides:

@@ -69,7 +69,7 @@ def test_parquet_in_several_files_is_read_in_their_order_and_the_test_split_is_l
     )
     corpus = opened(f"hub:{REPO}:text", tmp_path)
     assert rows(corpus) == [("a é",), ("b\u2028c",), ("c",), ("d",), (" ",)]
-    assert corpus.columns == ("sentence",) and corpus.name == f"hub:{REPO}@{revision[:12]}:text"
+    assert corpus.columns == ("sentence",) and corpus.name == f"hub:{REPO}@{revision}:text"
     said = first_fetch_of(corpus.path)
     assert said.startswith(f"hub data set {REPO} at {revision}: data/train-00000-of-00002.parquet")
     assert said.count("sha256") == 2 and "test" not in said
@@ -106,7 +106,8 @@ def test_a_corpus_that_is_here_needs_no_network(hub: StandInHub, tmp_path: Path)
     asked = len(hub.requests)
     again = opened(f"hub:{REPO}:text", tmp_path, offline=True)
     assert (again.sha256, again.name, len(hub.requests)) == (first.sha256, first.name, asked)
-    assert old[:12] in first.name
+    assert old in first.name
+    assert rows(opened(first.name, tmp_path)) == [("old",)], "its name finds it again"
     assert rows(opened(f"hub:{REPO}@{new}:text", tmp_path)) == [("new",)]
 
 
@@ -140,6 +141,11 @@ def test_a_cut_download_goes_on_and_an_interrupted_data_set_keeps_what_it_had(
             "train.jsonl: no column 'text'; it has sentence, n",
         ),
         ({"train.jsonl": jsonl({"sentence": "a"})}, "", "name the columns"),
+        (
+            {"train.jsonl": jsonl({"text": "a"}, {"other": "b"})},
+            "text",
+            "train.jsonl: line 2 has no 'text', but line 1 has",
+        ),
         ({"train.parquet": b"PAR1 broken"}, "text", "is not a readable Parquet file"),
         (
             {"README.md": b"", "model.bin": b""},

@@ -139,6 +139,15 @@ def test_only_lf_ends_a_line_and_blank_lines_stay(make):
     assert rows(make("c.txt", "\ufeffno end")) == [("no end",)]
 
 
+def test_a_long_cell_is_read_from_csv_as_from_json(make):
+    long = "word " * 40_000
+    for name, content in (
+        ("a.csv", f"sentence\n{long}\n"),
+        ("a.jsonl", json.dumps({"text": long})),
+    ):
+        assert rows(make(name, content)) == [(long,)]
+
+
 def test_json_null_and_other_keys(make):
     corpus = make(
         "a.json.gz",

@@ -91,19 +91,6 @@ def test_images_are_recovered_from_the_rings(pairs):
     assert set(Counter(pairs.image.tolist()).values()) == set(range(5, 16))
 
 
-def test_captions_that_are_not_tied_by_fives_are_refused():
-    def ring(*names: str) -> list[tuple[str, str]]:
-        return list(zip(names, (*names[1:], names[0]), strict=True))
-
-    one = ring(*"abcde")
-    every = [*one, *ring(*"ABCDE"), *ring("x", "x1", "x2", "x3", "x4")]
-    assert cxc.images(["c", "x", "a"], every).tolist() == [0, 1, 0]
-    extra = [*one, ("a", "f"), ("f", "b")]
-    for broken in (one[:-1], extra, [*one[:-1], ("e", "b")], [*one, ("a", "c")]):
-        with pytest.raises(DataDamaged, match="caption a is linked to"):
-            cxc.images(["a"], broken)
-
-
 @pytest.mark.nightly
 def test_cocos_own_file_has_the_raw_text(official, pairs, table, tmp_path, monkeypatch):
     """COCO's file cannot be kept here: a small fake takes its place in the manifest."""
@@ -127,17 +114,12 @@ def test_cocos_own_file_has_the_raw_text(official, pairs, table, tmp_path, monke
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [(lambda rows: rows[:-3], "44,042 rows found, 44,045 expected")],
-    ids=["cut"],
-)
-def test_a_damaged_table_is_refused(table, tmp_path, damage, message):
+def test_a_table_that_was_cut_is_refused(table, tmp_path):
     file = tmp_path / "cxc" / "sts_test.tsv"
     file.parent.mkdir()
     rows = table.read_text(encoding="utf-8").splitlines()
-    file.write_text("\n".join(damage(rows)) + "\n", encoding="utf-8")
-    with pytest.raises(DataDamaged, match=message) as caught:
+    file.write_text("\n".join(rows[:-3]) + "\n", encoding="utf-8")
+    with pytest.raises(DataDamaged, match="44,042 rows found, 44,045 expected") as caught:
         read_cxc(DataFolder(tmp_path))
     assert "sts_test.tsv" in caught.value.message
 

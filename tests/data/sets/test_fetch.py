@@ -259,13 +259,14 @@ def test_labelled_nli_is_built_from_the_two_archives(
     """From archives with the known checksums alone; pairs without a gold label are left out."""
     name = "nli_labelled.csv"
     wanted, source = data_set("nli-labelled"), all_sources()[name]
-    for place, data in nli_archives().items():
+    archives = nli_archives()  # once: an archive has the time of its making in it
+    for place, data in archives.items():
         hub.serve(place, data)
     with pytest.raises(DataDamaged, match="snli_1.0.zip has the wrong checksum"):
         Fetcher(tmp_path).get(wanted)
     part = source.files[name]
-    assert [path.partition("://")[2] for path in part.paths] == list(nli_archives())
-    hashes = tuple(map(sha, nli_archives().values()))
+    assert [path.partition("://")[2] for path in part.paths] == list(archives)
+    hashes = tuple(map(sha, archives.values()))
     known = replace(source, files={name: replace(part, sha256=hashes)})
     monkeypatch.setattr("bench.data.sets.sources.all_sources", lambda: {source.name: known})
     lines: list[str] = []

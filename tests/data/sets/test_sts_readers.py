@@ -7,12 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bench.base.errors import DataDamaged
-from bench.data.sets import DataFile, DataFolder
-from bench.data.sets.sts import parse_gold, parse_pairs, parse_table, read_sts
+from bench.data.sets import DataFolder
+from bench.data.sets.sts import read_sts
 
 COUNTS = {
     "STS12": "MSRpar 750 MSRvid 750 SMTeuroparl 459 surprise.OnWN 750 surprise.SMTnews 399",
@@ -167,34 +165,3 @@ def test_a_damaged_copy_where_the_form_lives_is_not_hidden_by_a_whole_copy_of_th
     with pytest.raises(DataDamaged, match="senteval-moses"):
         read_sts(DataFolder(root), "STS13")
     assert len(read_sts(DataFolder(root), "STS13", text="raw")) == 1500
-
-
-# Readers on made-up text.
-
-score = st.floats(0, 5).map(lambda x: round(x, 3))
-
-
-def described(columns: int, header: int = 0) -> DataFile:
-    return DataFile(
-        path="made/up.txt", role="pairs", rows=0, forms={}, columns=columns, header=header
-    )
-
-
-@settings(max_examples=40)
-@given(st.text())
-def test_any_text_is_read_or_refused(text):
-    for read in (
-        lambda: parse_pairs(text, described(2)),
-        lambda: parse_gold(text, described(1)),
-        lambda: parse_table(text, described(7), (5, 6, 4)),
-    ):
-        try:
-            read()
-        except DataDamaged as error:
-            assert "up.txt: line" in error.message
-
-
-@pytest.mark.parametrize("bad", ["nan", "5.1"])
-def test_a_score_outside_the_scale_is_refused(bad):
-    with pytest.raises(DataDamaged, match="line 2"):
-        parse_gold(f"3.0\n{bad}\n", described(1))

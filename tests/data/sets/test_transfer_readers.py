@@ -29,7 +29,6 @@ COUNTS = {
     ],
     "MRPC": [("train", 4076, [1323, 2753]), ("test", 1725, [578, 1147])],
 }
-FOLDERS = {"SST-2": "SST/binary"}
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +41,9 @@ def copy(shared, tmp_path):
     """``copy("TREC")``: the files of a set in a folder of one's own, which may be changed."""
 
     def copied(task: str) -> Path:
-        name = FOLDERS.get(task, task)
-        target = tmp_path / "downstream" / name
+        target = tmp_path / "downstream" / task
         shutil.copytree(
-            shared / "data/senteval-moses/downstream" / name, target, copy_function=shutil.copyfile
+            shared / "data/senteval-moses/downstream" / task, target, copy_function=shutil.copyfile
         )
         target.chmod(0o755)
         return target
@@ -127,5 +125,5 @@ def test_a_damaged_file_is_refused_by_name(copy, task, file, damage, message):
     path = target / file
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(DataDamaged, match=message) as caught:
-        read_transfer(DataFolder(target.parents[2] if task == "SST-2" else target.parents[1]), task)
+        read_transfer(DataFolder(target.parents[1]), task)
     assert file in caught.value.message and "\n" not in caught.value.message

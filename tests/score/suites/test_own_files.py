@@ -116,6 +116,13 @@ def test_only_the_test_split_of_pairs_is_scored(tmp_path: Path) -> None:
     assert pairs.sentences1 == [row["sentence1"] for row in rows[1::2]]
 
 
+def test_classes_are_in_one_order_even_if_one_is_called_nan(tmp_path: Path) -> None:
+    names = [*map(str, range(12)), "nan"]
+    rows: Table = [{"text": f"a {name}", "label": name} for name in names for _ in range(10)]
+    file = write(tmp_path / "texts.csv", rows)
+    assert read_labelled(parse_own_file(f"classification:{file}")).classes == tuple(names)
+
+
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
@@ -146,6 +153,21 @@ WRONG = [
         '{"sentence1": "a", "sentence2": "b", "score": 1}\n{"sentence1": "a", "score": 2}\n',
         "line 2 has no 'sentence2'",
     ),
+    (
+        "pairs.jsonl",
+        '{"sentence1": "a", "sentence2": "b", "score": 1}\n'
+        '{"sentence1": "a", "sentence2": "b", "score": 2, "split": "train"}\n',
+        "line 2 has 'split', but the first row has not",
+    ),
+    (
+        "pairs.jsonl",
+        f'{{"sentence1": "a", "sentence2": "b", "score": {"9" * 400}}}\n',
+        "line 1 has the rating 9",
+    ),
+    ("my texts.csv:body,stars", "body,stars\na,1\n", "'classification:my texts.csv:body,stars'"),
+    ("texts.csv:a,b,label", "a,b,label\nx,y,1\n", "--suite pairs:texts.csv:a,b,label, or --suite"),
+    ("texts.csv:a", "a\nx\n", "texts.csv: a: expected two texts and a rating or a label, or"),
+    ("~nobody-here/pairs.csv", None, "no file at ~nobody-here/pairs.csv"),
     (
         "classification:texts.csv",
         "text,label,split\n" + "a,1,train\n" * 12 + "b,2,test\n",

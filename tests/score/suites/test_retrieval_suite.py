@@ -18,6 +18,7 @@ from shared_words import made, write_folder, write_table
 
 from bench.base.errors import BenchError
 from bench.data.own.naming import parse_own_file
+from bench.data.own.retrieval import read_retrieval
 from bench.data.sets import DataFolder
 from bench.score.suites.own import task_of_file
 from bench.score.suites.retrieval import score_rankings
@@ -121,6 +122,19 @@ def test_numbers_that_are_stored_in_few_bits_have_the_same_means() -> None:
     result = score_rankings(stored, "words")
     assert result.value == pytest.approx(99.5, abs=1e-9)
     assert [*result.detail["beside"].values()] == pytest.approx([99.5] * 3, abs=1e-9)
+
+
+def test_a_folder_has_its_name_and_its_titles_however_they_are_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """... the working directory, and columns in other letters."""
+    monkeypatch.chdir(folder)
+    lines = ["_ID,Title,TEXT", *(f"{one['_id']},boats,{one['text']}" for one in made()["corpus"])]
+    (folder / "corpus.jsonl").unlink()
+    (folder / "corpus.csv").write_text("\n".join(lines), encoding="utf-8")
+    own = parse_own_file("retrieval:.")
+    assert own.name == folder.name
+    assert all(text.startswith("boats ") for text in read_retrieval(own).documents.values())
 
 
 QRELS = "query-id\tcorpus-id\tscore\n"
