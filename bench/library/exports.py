@@ -6,7 +6,14 @@ import warnings
 from pathlib import Path
 
 from bench.export import describe_export, write_model
-from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
+from bench.library.arguments import (
+    PathLike,
+    Plugins,
+    as_path,
+    path_text,
+    run_reference,
+    use_plugins,
+)
 from bench.library.results import Result
 from bench.library.terms import in_python_terms
 from bench.records.store import RunsFolder
@@ -46,11 +53,10 @@ def export_run(
         BenchError: If there is no such run, or if its model cannot be exported; then nothing is
             written.
     """
-    reference = str(run.folder) if isinstance(run, Result) else path_text(run, "run")
     target = Path(path_text(to, "to")).expanduser()
     files = [Path(file) for file in use_plugins(plugins)]
     exported = write_model(
-        reference,
+        run_reference(run),
         target,
         store=RunsFolder(as_path(runs)),
         plugins=files,
