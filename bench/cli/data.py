@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,7 @@ def check_data(name: str | None, data: Path | None, as_json: bool) -> None:
         if state.status == "damaged":
             command = f"bench data check {wanted.name}"
             if data is not None:
-                command += f" --data {data}"
+                command += f" --data {shlex.quote(str(data))}"
             raise DataDamaged(
                 f"damaged: {wanted.name}", f"{command} says which file and how to get it"
             )

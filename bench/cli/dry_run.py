@@ -117,7 +117,7 @@ def print_plan(
         print_grid(pending_grid(prepared.to_fetch), blank=True)
     sets = [item.name for item in prepared.to_fetch if item.kind != "backbone"]
     if config.data is not None and sets:
-        command = f"bench data fetch {' '.join(sets)} --data {config.data}"
+        command = f"bench data fetch {' '.join(sets)} --data {shlex.quote(config.data)}"
         say(f"To fetch into {config.data} first: {command}", hang=2, blank=True)
     more = "" if everything else "Every value, licence and source: --all.   "
     say(f"{more}To start: the same without --dry-run.", blank=True)
