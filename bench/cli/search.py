@@ -179,7 +179,7 @@ def search(
             words += ["--plugin", file]
         if str(session.store.path) != "runs":
             words += ["--runs", str(session.store.path)]
-        say(f"next: {shlex.join(words)}")
+        click.echo(f"next: {shlex.join(words)}")
 
 
 def _print_space(study: Study, jobs: Mapping[str, SearchedMethod], as_json: bool) -> None:
