@@ -76,6 +76,7 @@ class UnknownName(BenchError):
         *,
         begins: bool = False,
     ) -> None:
+        name = str(name)  # Python may hand over anything
         names = sorted(known)
         if begins:
             near = nearest_beginnings(name, names)

@@ -1,4 +1,4 @@
-"""A table as data. ``terminal`` and ``markup`` print it; nothing else draws one.
+"""A table as data. ``printing`` and ``markup`` print it; nothing else draws one.
 
 Texts come from plugins, folders and other people's records: no form lets them move a cursor, open a
 tag, run a formula or a command.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -61,7 +62,7 @@ def _findings_by_name(
     if name.endswith(".toml"):
         raise BenchError(
             f"{name}: bench check tests methods and suites, not plans",
-            f"bench run --plan {name} --dry-run",
+            f"bench run --plan {shlex.quote(name)} --dry-run",
         )
     folder = DataFolder(data)
     folder.check_root()

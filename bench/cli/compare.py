@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -28,6 +28,24 @@ from bench.compare.statistics.table import Table
 from bench.compare.tables import SAMPLE, make_tables
 from bench.papers import find_part
 from bench.records.run import Run
+
+TOP = 10
+"""Items per task of --items."""
+
+ITEMS_AND_PAGE = ("items", "html", "everything")
+OF_TABLES = ("baseline", "with_paper", "cost", "strict", "together")
+WITHOUT_EFFECT = {
+    "why": (*ITEMS_AND_PAGE, "paper", "with_paper", "cost"),
+    "paper": (*ITEMS_AND_PAGE, *OF_TABLES, "suite", "tasks"),
+    "items": ("html", "everything", *OF_TABLES),
+}
+"""An option with an answer of its own -> options that change only the usual tables."""
+FORMS = {
+    "why": ("table",),
+    "paper": ("table", "md", "latex", "csv", "json"),
+    "items": ("table", "json"),
+}
+"""An option with an answer of its own -> the values of --format that it has."""
 
 
 @click.command()
@@ -89,9 +107,7 @@ from bench.records.run import Run
 @click.option(
     "--top",
     type=click.IntRange(1),
-    default=10,
-    show_default=True,
-    help="With --items: how many per task.",
+    help="With --items: how many per task.  [default: 10]",
 )
 @data_option
 @suite_file_option
@@ -127,7 +143,7 @@ def compare(
     everything: bool,
     items: bool,
     tasks: tuple[str, ...],
-    top: int,
+    top: int | None,
     data: Path | None,
     form: str,
     html: Path | None,
@@ -148,11 +164,7 @@ def compare(
     """
     if as_json:
         form = _json_form(form)
-    if why is not None:
-        _refuse_beside("--why", form, ("table",), items=items, html=html, all=everything)
-    if paper is not None:
-        forms = ("table", "md", "latex", "csv", "json")
-        _refuse_beside("--paper", form, forms, items=items, html=html, why=why)
+    _refuse_without_effect(form)
     chosen_tasks = tuple(dict.fromkeys(comma_list(",".join(tasks))))
     run_filters = {
         "method": method,
@@ -170,7 +182,7 @@ def compare(
         print_paper(find_part(paper), chosen_runs, form)
         return
     if items:
-        print_items(selected, chosen_tasks, top, data, files, form)
+        print_items(selected, chosen_tasks, top or TOP, data, files, form)
         return
     with no_collection(), Console(stderr=True).status("reading predictions"):
         tables = make_tables(
@@ -190,17 +202,26 @@ def compare(
         _print_tables(selected, tables, form, everything=everything, html=html)
 
 
-def _refuse_beside(option: str, form: str, forms: Collection[str], **others: object) -> None:
-    """Raise BenchError if an option is given with others that it would leave without effect.
+def _refuse_without_effect(form: str) -> None:
+    """Raise BenchError if an option is given that has no effect beside another one.
 
-    ``forms``: those of --format that it has.
+    ``form``: that of --format or --json.
     """
-    given = [f"--{name}" for name, value in others.items() if value]
-    if form not in forms:
-        given.append(f"--format {form}")
-    if given:
-        names = list_names(given)
-        raise BenchError(f"{option} cannot be combined with {names}", f"leave {names} out")
+    context = click.get_current_context()
+    names = {param.name: param.opts[0] for param in context.command.params}
+    if context.params["top"] is not None and not context.params["items"]:
+        raise BenchError("--top needs --items", "bench compare RUN RUN --items --top 5")
+    for answer, ignored in WITHOUT_EFFECT.items():
+        if not context.params[answer]:
+            continue
+        given = [names[name] for name in ignored if context.params[name]]
+        if form not in FORMS[answer]:
+            given.append("--json" if context.params["as_json"] else f"--format {form}")
+        if given:
+            listed = list_names(given, len(given))
+            raise BenchError(
+                f"{names[answer]} cannot be combined with {listed}", f"leave {listed} out"
+            )
 
 
 def _json_form(form: str) -> str:

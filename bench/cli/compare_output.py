@@ -121,10 +121,6 @@ def print_items(
 
     Raises BenchError unless there are two runs.
     """
-    if form not in ("table", "json"):
-        raise BenchError(
-            f"--items cannot be combined with --format {form}", "--format table or json"
-        )
     if len(runs) != 2:
         raise BenchError(
             f"--items needs two runs, got {len(runs)}: "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -176,7 +177,8 @@ def _check_models(models: Sequence[str], list_sentences: Path | None) -> None:
     for model in models:
         if format_of(model) in SUFFIXES and Path(model).is_file():
             raise BenchError(
-                f"{model} is a file of data, and no model", f"bench evaluate MODEL --suite {model}"
+                f"{model} is a file of data, and no model",
+                f"bench evaluate MODEL --suite {shlex.quote(model)}",
             )
 
 
@@ -198,13 +200,14 @@ def _score_models(
 ) -> int:
     """Score each model into its folder of runs, and print the scores; returns the exit code."""
     worst = 0
-    records: dict[str, RunRecord] = {}
+    scored: dict[Path, list[RunRecord]] = {}
     tables: list[Table] = []
     with session.reporter.display():
         for store, model_runs in prepared:
             own = replace(session, store=store)
             new_records, code = execute_and_report(own, model_runs.runs, as_json=as_json)
-            records |= {record.run_id: record for record in new_records}
+            scored.setdefault(store.path, []).extend(new_records)
+            records = {record.run_id: record for record in new_records}
             worst = max(worst, code)
             for run in model_runs.runs:
                 if not sizes or run.run_id not in records:
@@ -216,8 +219,10 @@ def _score_models(
                 worst = max(worst, code)
     if tables and not as_json:
         print_all_tables(tables)
-    elif records and not as_json:
-        print_scores(list(records.values()), session.store)
+    elif not as_json:
+        for folder, of_folder in scored.items():
+            if of_folder:
+                print_scores(of_folder, RunsFolder(folder))
     return worst
 
 

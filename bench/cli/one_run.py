@@ -44,7 +44,9 @@ def print_run(reference: str, runs: Path | None, *, everything: bool, as_json: b
     if everything:
         _print_everything(record, file.parent)
     else:
-        _print_summary(record, file.parent, runs)
+        _print_summary(record, file.parent)
+        words = ["bench", "runs", reference, *([] if runs is None else ["--runs", str(runs)])]
+        say(f"everything: {shlex.join([*words, '--all'])}")
 
 
 def with_status_now(record: RunRecord, store: RunsFolder) -> RunRecord:
@@ -59,7 +61,7 @@ def creation_time(record: RunRecord) -> str:
     return record.provenance.created[:16].replace("T", " ")
 
 
-def _print_summary(record: RunRecord, folder: Path, runs: Path | None) -> None:
+def _print_summary(record: RunRecord, folder: Path) -> None:
     """Print at most 40 lines, even for a run of all suites."""
     scores = [(name, value, ", ".join(tasks)) for name, value, tasks in suite_scores(record)]
     if scores:
@@ -82,10 +84,6 @@ def _print_summary(record: RunRecord, folder: Path, runs: Path | None) -> None:
     )
     click.echo()
     click.echo(make_visible(repeat([Run(record, folder)], str(folder.parent)), limit=None))
-    words = ["bench", "runs", record.run_id]
-    if runs is not None:
-        words += ["--runs", str(runs)]
-    say(f"everything: {shlex.join([*words, '--all'])}")
 
 
 def _print_everything(record: RunRecord, folder: Path) -> None:

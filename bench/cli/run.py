@@ -70,6 +70,12 @@ def run(
     plan = plan_of(options, targets, plan_file, paper)
     with plan.terms():
         target = parse_target(plan.runs[0].on)
+    if not dry_run:
+        for option, is_given in (("--to", to is not None), ("--all", everything)):
+            if is_given:
+                raise BenchError(f"{option} needs --dry-run", "--dry-run shows or writes the plan")
+    if target.elsewhere and as_json:
+        raise BenchError(f"--json cannot be combined with --on {target.name}", "leave --json out")
     if target.elsewhere or target.name == "local":
         for option, is_given in (("--only", only is not None), ("--fresh", plan.runs[0].fresh)):
             if is_given:
@@ -160,7 +166,7 @@ def _run_later(
     missing = print_missing_sets(prepared.runs)
     if to is not None:
         plan.write(to)
-        click.echo(f"next: bench run --plan {to}")
+        click.echo(f"next: bench run --plan {shlex.quote(str(to))}", err=as_json)
         return missing
     if not session.target.elsewhere:
         print_plan(prepared, session, as_json=as_json, everything=everything, part=part)

@@ -119,14 +119,14 @@ COMMAND_OPTIONS = (
         OUTPUT,
         "--dry-run",
         is_flag=True,
-        help="Show what would be done: steps, memory, recipe values, what is fetched.",
+        help="Show what would be done: runs, steps, memory, recipes, what is fetched.",
     ),
     grouped_option(
         OUTPUT,
         "--all",
         "everything",
         is_flag=True,
-        help="With --dry-run: every recipe value with its source, run ids, terms of use.",
+        help="With --dry-run: every recipe value with its source, each download with its terms.",
     ),
     grouped_option(
         OUTPUT, "--to", type=FILE, help="With --dry-run: write the plan into a file, for --plan."
@@ -180,8 +180,11 @@ def plan_of(
     typed = {}
     for name, value in options.items():
         source = context.get_parameter_source(name)
-        if source is not None and source is not click.core.ParameterSource.DEFAULT:
-            typed[name] = value
+        if source is None or source is click.core.ParameterSource.DEFAULT:
+            continue
+        if value == "" or (isinstance(value, tuple) and "" in value):
+            raise BenchError(f"{OPTIONS[name].name} is empty", "give it a value, or leave it out")
+        typed[name] = value
     fields = read_fields(
         _in_parts(typed), as_option, strict=False, hint=f"{context.command_path} --help"
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from bench.base.errors import BenchError
 from bench.base.grid import Grid, GridCell, GridColumn, grid
 from bench.base.printing import print_grid
 from bench.base.terminal import warn
@@ -63,6 +64,9 @@ def runs(
     """
     store = RunsFolder(runs)
     if name is not None:
+        for option, text in (("--status", status), ("--method", method)):
+            if text is not None:
+                raise BenchError(f"{option} chooses from the list of runs", f"leave {option} out")
         if as_json or not _print_log(name, store):
             print_run(name, runs, everything=everything, as_json=as_json)
         return
@@ -104,10 +108,11 @@ def _is_chosen(record: RunRecord, states: Sequence[str], methods: Sequence[str])
 
 def _print_log(name: str, store: RunsFolder) -> bool:
     """Print the last log of a run's workers; returns True if there is nothing else to show."""
-    logs = sorted((store.path / JOBS_FOLDER).glob(f"*/logs/{glob.escape(name)}.log"))
+    logs = list((store.path / JOBS_FOLDER).glob(f"*/logs/{glob.escape(name)}.log"))
     if not logs:
         return False
-    click.echo(f"log: {shlex.quote(str(logs[-1]))}")
+    last = max(logs, key=lambda log: log.stat().st_mtime)
+    click.echo(f"log: {shlex.quote(str(last))}")
     return name not in store.ids()
 
 

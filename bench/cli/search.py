@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
@@ -173,7 +174,12 @@ def search(
         _print_results(results, facts)
     written = [str(file) for file in files.values() if file is not None]
     if written:
-        say(f"next: bench run {' '.join(written)} --seeds 1-5")
+        words = ["bench", "run", *written, "--seeds", "1-5"]
+        for file in session.config.plugins:
+            words += ["--plugin", file]
+        if str(session.store.path) != "runs":
+            words += ["--runs", str(session.store.path)]
+        click.echo(f"next: {shlex.join(words)}")
 
 
 def _print_space(study: Study, jobs: Mapping[str, SearchedMethod], as_json: bool) -> None:

@@ -17,6 +17,7 @@ from bench.cli.options import (
     print_facts,
     print_json,
 )
+from bench.data.sets import data_sets
 from bench.score.suites import Suite, suite, suite_names, suite_plugin
 
 
@@ -70,13 +71,14 @@ def _print_suite(facts: dict[str, Any]) -> None:
         averages.append(f"{protocol}: mean of {part['holds']}")
     if averages:
         average = "; ".join(averages)
+    has_data_sets = any(facts["name"] in wanted.suites for wanted in data_sets().values())
     place = f"docs/{facts['docs']}" if plugin is None else plugin.file
     print_facts(
         [
             (facts["name"], f"{facts['title']}: {facts['description']}"),
             ("average", average),
             ("defined in", place),
-            ("data", f"bench data list {facts['name']}" if facts["tasks"] else ""),
+            ("data", f"bench data list {facts['name']}" if has_data_sets else ""),
         ]
     )
     if not facts["tasks"]:

@@ -25,7 +25,7 @@ VERBS = {
     "suites": "List the suites; with a name, its tasks, protocol and data.",
     "check": "Check methods and suites before training.",
     "runs": "List runs; with a name, everything about one.",
-    "export": "Write a run's model for other tools, here or on the hub.",
+    "export": "Write a run's model as a folder that other tools load.",
     "submit": "Write runs for a pull request to somebody else's leaderboard.",
     "papers": "What papers published: tables, hyperparameters, claims, remarks.",
     "data": "Evaluation data and training text: list, fetch, check.",

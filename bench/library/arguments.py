@@ -11,6 +11,7 @@ from typing import Any
 from bench.base.errors import BenchError, UnknownName
 from bench.base.files import expand_home
 from bench.base.typed import convert_typed
+from bench.library.results import Result
 from bench.method import Method
 from bench.method.config import KINDS, OPTIONS, split_variant
 from bench.method.plugins import discover, register_class
@@ -44,6 +45,16 @@ def path_text(path: Any, argument: str) -> str:
     return str(os.fspath(path))
 
 
+def run_reference(run: Any, argument: str = "run") -> str:
+    """Return the folder of a result, or what else names a run, with the home folder expanded.
+
+    Raises BenchError for anything else.
+    """
+    if isinstance(run, Result):
+        return str(run.folder)
+    return os.path.expanduser(path_text(run, argument))
+
+
 def check_argument(argument: str, value: Any, kind: Any) -> None:
     """Raise BenchError, which names the argument, if a value is not of a type of msgspec."""
     try:
@@ -53,9 +64,11 @@ def check_argument(argument: str, value: Any, kind: Any) -> None:
 
 
 def check_mapping(value: Any, argument: str, example: str) -> None:
-    """Raise BenchError if an argument is not None or a dictionary."""
-    if value is not None and not isinstance(value, Mapping):
-        raise BenchError(f"{argument}={value!r:.60}: expected a dictionary", example)
+    """Raise BenchError if an argument is not None or a dictionary with texts as keys."""
+    if value is None:
+        return
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise BenchError(f"{argument}={value!r:.60}: expected a dictionary of names", example)
 
 
 def listed(value: Any) -> list[Any]:

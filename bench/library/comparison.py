@@ -8,7 +8,7 @@ from bench.base.errors import BenchError
 from bench.board.publish.versions import main_budget_of
 from bench.compare import tables
 from bench.compare.senders import with_senders
-from bench.library.arguments import PathLike, as_path
+from bench.library.arguments import PathLike, as_path, check_argument
 from bench.library.results import Result, Tables, distinct_results
 from bench.library.stored import find_results
 from bench.library.terms import in_python_terms
@@ -55,6 +55,8 @@ def compare_runs(
         baseline = baseline.run_id if baseline.run_id in results else baseline.record.label
     elif isinstance(baseline, type):
         baseline = str(baseline.name)
+    elif baseline is not None:
+        check_argument("baseline", baseline, str)
     compared = [result.run for result in results.values()]
     made = tables.make_tables(
         with_senders(compared),

@@ -176,15 +176,15 @@ def _write_records(rows: Iterator[Any], corpus: Any) -> Path:
     Columns that are no training text are left out, with a warning.
     """
     first = next(rows)
-    layout = find_layout(WHERE, dict(first), exact=False, word="row")
+    layout = find_layout(WHERE, _named(first), exact=False, word="row")
     if layout.unread:
         warnings.warn(
-            f"{WHERE}: columns that are not read: {list_names(layout.unread)}", stacklevel=6
+            f"{WHERE}: columns that are not read: {list_names(layout.unread)}", stacklevel=5
         )
         if hasattr(corpus, "select_columns"):  # a dataset may hold images in addition to the texts
             chosen = iter(corpus.select_columns(list(layout.keys)))
             first, rows = next(chosen), chosen
-            layout = find_layout(WHERE, dict(first), exact=False, word="row")
+            layout = find_layout(WHERE, _named(first), exact=False, word="row")
     lines = []
     for number, row in enumerate(chain([first], rows), 1):
         if not isinstance(row, Mapping):
@@ -192,9 +192,14 @@ def _write_records(rows: Iterator[Any], corpus: Any) -> Path:
                 f"{WHERE}: row {number} is {row!r:.60}; row 1 has named cells",
                 "every row of one kind",
             )
-        cells = dict(zip(layout.columns, layout.row(number, dict(row)), strict=True))
+        cells = dict(zip(layout.columns, layout.row(number, _named(row)), strict=True))
         lines.append(json.dumps(cells, ensure_ascii=False))
     return _write("rows", ".jsonl", lines)
+
+
+def _named(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the cells of a row by names; a frame without a heading has numbers instead."""
+    return {str(name): cell for name, cell in row.items()}
 
 
 def _write(kind: str, suffix: str, lines: Sequence[str]) -> Path:

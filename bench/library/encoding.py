@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.base import devices
 from bench.base.errors import BenchError
-from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
+from bench.library.arguments import (
+    PathLike,
+    Plugins,
+    as_path,
+    check_argument,
+    run_reference,
+    use_plugins,
+)
 from bench.library.results import Result
 from bench.library.terms import in_python_terms
 from bench.method import Method
 from bench.records.store import RunsFolder
-from bench.run.finished import TrainedRun, find_run
+from bench.run.finished import find_run
 from bench.run.finished import load_finished_run as load_method
 from bench.score.suites import check_vectors
 
@@ -48,7 +55,8 @@ class LoadedRun:
             BenchError: For anything but a list of texts.
             RunFailed: For vectors that hold NaN or infinity.
         """
-        texts = [] if isinstance(sentences, str) else list(sentences)
+        is_list = isinstance(sentences, Iterable) and not isinstance(sentences, str)
+        texts = list(sentences) if is_list else []
         if not texts:
             raise BenchError("encode takes a list of sentences, at least one", 'encode(["..."])')
         for number, text in enumerate(texts, 1):
@@ -91,18 +99,12 @@ def load_run(
         BenchError: If there is no such run, or if it has no model because it scored an object, or
             vectors.
     """
-    trained = find_trained_run(run, runs, plugins)
+    check_argument("device", device, str)
+    files = [Path(file) for file in use_plugins(plugins)]
+    trained = find_run(run_reference(run), RunsFolder(as_path(runs)), files)
+    for note in trained.notes:
+        warnings.warn(note, stacklevel=3)
     return LoadedRun(
         Result(trained.record, trained.folder),
         load_method(trained, device=devices.choose_device(device), offline=offline),
     )
-
-
-def find_trained_run(run: PathLike | Result, runs: PathLike | None, plugins: Plugins) -> TrainedRun:
-    """Find the run of an id, folder or result; its notes are warnings. Raises BenchError."""
-    reference = str(run.folder) if isinstance(run, Result) else path_text(run, "run")
-    files = [Path(file) for file in use_plugins(plugins)]
-    trained = find_run(reference, RunsFolder(as_path(runs)), files)
-    for note in trained.notes:
-        warnings.warn(note, stacklevel=4)
-    return trained

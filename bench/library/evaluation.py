@@ -148,6 +148,8 @@ def _check_types(
         if text is not None:
             check_argument(argument, text, str)
     check_mapping(prompts, "prompts", 'prompts={"STS-B": "query: "}')
+    for task, text in (prompts or {}).items():
+        check_argument(f"prompts[{task!r}]", text, str)
 
 
 def _score(encoder: Model, config: RunConfig, progress: bool, sizes: Sizes) -> Result:

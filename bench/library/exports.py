@@ -7,7 +7,14 @@ from pathlib import Path
 
 from bench.base.files import expand_home
 from bench.export import describe_export, write_model
-from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
+from bench.library.arguments import (
+    PathLike,
+    Plugins,
+    as_path,
+    path_text,
+    run_reference,
+    use_plugins,
+)
 from bench.library.results import Result
 from bench.library.terms import in_python_terms
 from bench.records.store import RunsFolder
@@ -47,11 +54,10 @@ def export_run(
         BenchError: If there is no such run, or if its model cannot be exported; then nothing is
             written.
     """
-    reference = str(run.folder) if isinstance(run, Result) else path_text(run, "run")
     target = expand_home(path_text(to, "to"))
     files = [Path(file) for file in use_plugins(plugins)]
     exported = write_model(
-        reference,
+        run_reference(run),
         target,
         store=RunsFolder(as_path(runs)),
         plugins=files,

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, UnknownName
+from bench.base.extras import install_hint
 from bench.board.figures.gains import FigureRows, draw_rows
 from bench.board.figures.sheet import STYLE
 from bench.compare.statistics.table import BETTER, WORSE, Cell, Row, Table
 from bench.compare.words.names import row_name, table_name
-from bench.library.libraries import import_pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +48,11 @@ def plot_tables(
 
 
 def _new_axes(rows: Sequence[int]) -> list[Axes]:
-    pyplot = import_pyplot()
+    try:
+        import matplotlib.pyplot as pyplot
+    except ImportError:
+        hint = install_hint("publish")
+        raise BenchError("plot() needs matplotlib, which is not installed", hint) from None
     heights = [0.9 + ROW_HEIGHT * count for count in rows]
     style = {key: value for key, value in STYLE.items() if key.startswith(("axes.", "grid."))}
     with pyplot.rc_context(style):

@@ -10,7 +10,15 @@ from bench.base.collector import no_collection
 from bench.base.files import expand_home
 from bench.base.text import comma_list
 from bench.board.publish.build import Outcome, PublishOptions, publish_version
-from bench.library.arguments import PathLike, Plugins, as_path, listed, path_text, use_plugins
+from bench.library.arguments import (
+    PathLike,
+    Plugins,
+    as_path,
+    check_argument,
+    listed,
+    path_text,
+    use_plugins,
+)
 from bench.library.terms import in_python_terms
 
 SHOWN = 20
@@ -53,6 +61,10 @@ def publish_runs(
     Raises:
         BenchError: If a version cannot be made; then nothing is written.
     """
+    for argument, text in (("baseline", baseline), ("title", title), ("note", note)):
+        if text is not None:
+            check_argument(argument, text, str)
+    check_argument("leave_out", listed(leave_out), list[str])
     files = use_plugins(plugins)
     options = PublishOptions(
         title=title,

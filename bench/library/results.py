@@ -19,7 +19,6 @@ from bench.compare.forms.scores import score_grid
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
 from bench.compare.words.finding import find
-from bench.library.libraries import import_pandas
 from bench.library.plots import plot_tables
 from bench.method.recipe_checks import plain_key
 from bench.records.copies import distinct_runs
@@ -84,11 +83,13 @@ class Tables:
         return format_tables(self.tables, "md")
 
     def frame(self) -> pd.DataFrame:
-        """Return a row for each cell, with interval, difference, p and verdict. Needs pandas.
+        """Return a row for each cell, with interval, difference, p and verdict.
 
         The columns are the same as in ``bench compare --format csv``.
         """
-        return import_pandas().DataFrame(list(cell_rows(self.tables)), columns=list(HEADING))
+        import pandas as pd
+
+        return pd.DataFrame(list(cell_rows(self.tables)), columns=list(HEADING))
 
     def plot(self, task: str | None = None, axes: Axes | None = None) -> list[Axes]:
         """Draw each table on axes of matplotlib: a point for each row, with its 95 % interval.
@@ -133,13 +134,15 @@ class Results(tuple["Result", ...]):
         return Tables(summarise(records))
 
     def frame(self) -> pd.DataFrame:
-        """Return a row for each score. Needs pandas.
+        """Return a row for each score.
 
         Columns: run, name, method, ..., suite, task, protocol, text, metric, value, std, n, and
         costs.
         """
+        import pandas as pd
+
         runs = [result.run for result in distinct_results(self).values()]
-        return import_pandas().DataFrame(tidy_rows(runs), columns=list(COLUMNS))
+        return pd.DataFrame(tidy_rows(runs), columns=list(COLUMNS))
 
     def plot(self, task: str | None = None, axes: Axes | None = None) -> list[Axes]:
         """Draw the tables of these runs: a point for each method, with its 95 % interval.
@@ -224,6 +227,7 @@ class Result:
         Raises:
             UnknownName: If the run has no such score.
         """
+        task = str(task)
         named = []
         by_protocol = []
         for score in self.scores:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
-from bench.library.arguments import PathLike, as_path, listed
+from bench.library.arguments import PathLike, as_path, listed, run_reference
 from bench.library.results import Result, Results, distinct_results
 from bench.library.terms import in_python_terms
 from bench.records.record import read_record
@@ -57,7 +57,7 @@ def frame(folder: PathLike | Sequence[PathLike] | None = None) -> pd.DataFrame:
         A data frame of pandas with the columns of ``Results.frame``.
 
     Raises:
-        BenchError: If two different runs have one id, or if pandas is not installed.
+        BenchError: If two different runs have one id.
     """
     return load_runs(folder).frame()
 
@@ -71,7 +71,7 @@ def find_results(what: Any, store: RunsFolder) -> list[Result]:
     if isinstance(what, Result):
         return [what]
     if isinstance(what, str | os.PathLike):
-        files = store.record_files(os.fspath(what))
+        files = store.record_files(run_reference(what))
         return [Result(read_record(file), file.parent) for file in files]
     if not isinstance(what, Iterable):
         raise BenchError(

@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, RenderResult
 
-from bench.base.files import expand_home
 from bench.base.findings import UNCHECKED, Finding
 from bench.base.markup import as_html
 from bench.base.printing import draw_grids
 from bench.board.verify.findings import RunReport
 from bench.board.verify.places import find_folders, verify_folders
 from bench.board.verify.verified import report_grids
-from bench.library.arguments import PathLike, Plugins, as_path, listed, path_text, use_plugins
-from bench.library.libraries import import_pandas
+from bench.library.arguments import (
+    PathLike,
+    Plugins,
+    as_path,
+    listed,
+    run_reference,
+    use_plugins,
+)
 from bench.library.results import STYLE, Result, print_to_text
 from bench.library.terms import in_python_terms
 from bench.records.store import RunsFolder
@@ -42,13 +47,15 @@ class Reports(tuple[RunReport, ...]):
         return [finding for report in self for finding in report.differences]
 
     def frame(self) -> pd.DataFrame:
-        """Return a row for each finding: run, check, of, result, why. Needs pandas."""
+        """Return a row for each finding: run, check, of, result, why."""
+        import pandas as pd
+
         rows = [
             (report.name, finding.kind, finding.what, finding.outcome, finding.why)
             for report in self
             for finding in report.findings
         ]
-        return import_pandas().DataFrame(rows, columns=["run", "check", "of", "result", "why"])
+        return pd.DataFrame(rows, columns=["run", "check", "of", "result", "why"])
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield draw_grids(report_grids(self), console, options.max_width)
@@ -85,11 +92,6 @@ def verify_runs(
         BenchError: If there is no run.
     """
     use_plugins(plugins)
-    places = []
-    for named in listed(what):
-        if isinstance(named, Result):
-            places.append(str(named.folder))
-        else:
-            places.append(str(expand_home(path_text(named, "what"))))
+    places = [run_reference(named, "what") for named in listed(what)]
     folders = list(find_folders(places, RunsFolder(as_path(runs))))
     return Reports(verify_folders(folders))

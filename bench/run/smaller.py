@@ -38,15 +38,11 @@ class Sizes:
         counts = []
         for one in dimensions:
             if not str(one).isdecimal() or int(one) < 1:
-                raise BenchError(
-                    f"--dimensions {one}: expected a number from 1", "--dimensions 64,128"
-                )
+                raise BenchError(f"--dimensions {one}: expected whole numbers from 1, such as 64")
             counts.append(int(one))
         for name in precisions:
             if name not in PRECISIONS:
-                raise UnknownName(
-                    "precision", name, PRECISIONS, hint=f"--precision {','.join(PRECISIONS)}"
-                )
+                raise UnknownName("precision of vectors", name, PRECISIONS)
         return cls(tuple(dict.fromkeys(counts)), tuple(dict.fromkeys(precisions)))
 
 

@@ -79,10 +79,10 @@ def test_data_among_the_models_is_for_the_option_suite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("pairs.tsv").write_text("sentence1\tsentence2\tscore\na\tb\t1\n")
-    done = bench("evaluate", "builtin", "pairs.tsv")
-    assert error_line(done) == "error: pairs.tsv is a file of data, and no model"
-    assert "bench evaluate MODEL --suite pairs.tsv" in done.stderr
+    Path("my pairs.tsv").write_text("sentence1\tsentence2\tscore\na\tb\t1\n")
+    done = bench("evaluate", "builtin", "my pairs.tsv")
+    assert error_line(done) == "error: my pairs.tsv is a file of data, and no model"
+    assert "bench evaluate MODEL --suite 'my pairs.tsv'" in done.stderr
 
 
 def test_the_folder_of_a_version_in_place_of_its_runs(

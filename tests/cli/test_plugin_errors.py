@@ -177,3 +177,5 @@ def test_the_line_of_a_suite_is_named_in_a_run_and_in_the_check_which_fails_once
     failed = [one for one in found if one["outcome"] == "differs" and not one["repeats"]]
     assert done.exit_code == 1 and len(failed) == 1, failed
     assert place in failed[0]["why"] and "cannot reshape" in failed[0]["why"]
+    shown = bench("suites", "odd", "--plugin", "mine.py").stdout
+    assert "odd/1" in shown and "bench data" not in shown, "no data set is of this suite"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -100,6 +102,9 @@ def test_one_run_on_one_screen_and_the_rest_by_option(runs: Path) -> None:
     for part in ("MSRvid", "SimCSE README", "torch 2.13.0"):
         assert part in shown("--all") and part not in first
     assert bench("runs", folder, COLUMNS="80").stdout.splitlines()[:5] == lines[:5]
+    last = bench("runs", folder).stdout.splitlines()[-1]
+    whole = shlex.split(last.removeprefix("everything: bench "))
+    assert "MSRvid" in bench(*whole).stdout
     assert json.loads(shown("--json")) == json.loads((folder / "run.json").read_text())
 
 
@@ -113,3 +118,12 @@ def test_a_run_that_is_worked_on_is_running_and_not_interrupted(tmp_path: Path) 
     with store.lock(one.run_id):
         assert status() == "running"
     assert status() == "interrupted"
+
+
+def test_the_newest_log_of_a_run_is_named(tmp_path: Path) -> None:
+    for seconds, batch in enumerate(("slurm-20260101-000000-aa", "local-20260202-000000-aa")):
+        file = tmp_path / ".jobs" / batch / "logs" / "simcse-builtin-s1.log"
+        file.parent.mkdir(parents=True)
+        file.touch()
+        os.utime(file, (seconds, seconds))
+    assert "local-" in bench("runs", "simcse-builtin-s1", "--runs", tmp_path).stdout

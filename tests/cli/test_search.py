@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -214,8 +215,12 @@ def test_another_search_under_the_same_name_is_refused(
 
 
 @pytest.mark.slow
-def test_a_search_whose_file_is_damaged_is_one_line(ask: Any, tmp_path: Path) -> None:
-    assert bench(*ask("--trials", "1")).exit_code == 0
+def test_a_search_names_its_plugin_and_runs_and_a_damaged_file_is_one_line(
+    ask: Any, tmp_path: Path
+) -> None:
+    done = bench(*ask("--trials", "1"))
+    following = shlex.split(done.stdout.splitlines()[-1].removeprefix("next: bench "))
+    assert {"--plugin", "--runs"} <= set(following), "the method's file, and the folder of runs"
     file = tmp_path / "runs" / "one" / "search.json"
     half = file.read_bytes()[:-20]
     file.write_bytes(half)

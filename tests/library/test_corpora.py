@@ -12,6 +12,7 @@ import pytest
 from bench.base.errors import BenchError
 from bench.data.corpora import open_corpus_file
 from bench.library.corpora import corpus_place
+from bench.library.terms import in_python_terms
 
 PAIRS = [("a man plays", "a person plays"), ("a dog", "an animal")]
 ROWS = [{"sent0": one, "sent1": two} for one, two in PAIRS]
@@ -45,8 +46,10 @@ def test_hard_negatives_labels_and_scores() -> None:
 def test_a_dataset_and_its_columns() -> None:
     datasets = pytest.importorskip("datasets")
     dataset = datasets.Dataset.from_list([{**row, "id": 7} for row in ROWS])
-    with pytest.warns(UserWarning, match="not read: id"):
-        assert read(dataset) == ("pairs", PAIRS)
+    function = in_python_terms(read)
+    with pytest.warns(UserWarning, match="not read: id") as caught:
+        assert function(dataset) == ("pairs", PAIRS)
+    assert caught[0].filename == __file__, "of the line that calls the function of bench"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert read(dataset.remove_columns("id")) == ("pairs", PAIRS)
@@ -61,6 +64,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "bytes": ([b"a"], "row 1 is b'a'"),
     "a score without a name": ([("a", "b", 0.5)], "labels and scores need their names"),
     "unknown columns": ([{"question": "a"}], "the columns 'question'"),
+    "columns with numbers": ([{0: "a", 1: "b"}], "the columns '0'"),
     "a missing cell": ([*ROWS, {"sent0": "a"}], "row 3 has no 'sent1'"),
     "columns of two lengths": ({"sent0": ["a"], "sent1": []}, "sent0 1, sent1 0"),
     "a column that is a text": ({"sent0": "abc"}, "the column 'sent0' is 'abc'"),

@@ -28,8 +28,10 @@ def test_a_folder_is_what_bench_run_makes_of_it_and_a_run_is_scored_further(
     run = argv("run --method pretrained --set pooling=mean --backbone")
     done = command(*run, tiny, "--suite", first, *where)
     assert "nothing repeated" in done.stderr and made.run_id in done.stderr
-    further = command("evaluate", made.run_id, "--suite", second, *where)
+    elsewhere = ("--runs", tmp_path / "other", "--device", "cpu")
+    further = command("evaluate", made.folder, "--suite", second, *elsewhere)
     assert further.exit_code == 0, further.stderr
+    assert f"record: {made.folder}\n" in further.stdout, "a run's record stays in its place"
     again = bench.load_runs(tmp_path / "runs")[made.run_id]
     assert [score.task for score in again.scores] == ["first", "second"]
     assert again.record.fingerprint == made.record.fingerprint

@@ -66,6 +66,3 @@ def test_without_matplotlib_the_error_says_how_to_install_it(
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(BenchError, match=r"plot\(\) needs matplotlib.*pip install"):
         results[0].plot()
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(BenchError, match=r"frame\(\) needs pandas.*pip install pandas"):
-        results[0].frame()

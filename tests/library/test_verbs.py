@@ -43,6 +43,14 @@ def test_verify_finds_what_agrees_and_what_was_changed(tmp_path: Path) -> None:
         bench.verify_runs("nosuch", runs=tmp_path)
 
 
+def test_a_run_in_the_home_folder_is_found(trained: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(trained.folder.parent))
+    named = f"~/{trained.folder.name}"
+    assert bench.load_run(named, device="cpu").result.run_id == trained.run_id
+    with pytest.raises(UnknownName, match="unknown baseline 'nobody'"):
+        bench.compare_runs(named, baseline="nobody")
+
+
 def test_a_loaded_run_encodes_a_list(trained: Any) -> None:
     vectors = bench.load_run(trained, device="cpu").encode(WORDS)
     assert vectors.shape == (6, 32) and vectors.dtype == np.float32

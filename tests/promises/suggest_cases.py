@@ -48,6 +48,8 @@ CASES = (
     f"run simcse --corpus hub:one --backbone tiny --suite pairs.tsv {LAST}",
     f"run simcse --only nothing --on local:2 {TINY} {LAST}",
     f"run simcse --on commands {TINY} {LAST}",
+    f"run simcse --on commands --json {TINY} --set select_on=last",
+    f"run simcse --to new.toml {TINY} --set select_on=last",
     f"run simcse --budget 1gpu-h {TINY} {LAST}",
     f"run simcse --precision fp16 --device cpu {TINY} {LAST}",
     f"run simcse --suite simcse --backbone tiny --corpus corpus.txt {LAST}",
@@ -61,10 +63,10 @@ CASES = (
     f"search simcse {SEARCH} --set temperature=0.1 --space temperature=0.1,0.2",
     f"search simcse {SEARCH} --space temperature=some",
     f"search simcse {SEARCH} --space max_steps=1,2",
-    "evaluate tiny --suite pairs.tsv --dimensions many",
     "evaluate tiny --suite pairs.tsv --dimensions 999",
     "compare --runs kept --paper promcse:1",
     "compare --runs kept $A $B --format csv --items",
+    "compare --runs kept --top 5",
     "compare --runs kept --strict",
     "export --runs kept $A --to new --unmerged",
     "publish --runs kept --out empty --check",
@@ -72,6 +74,7 @@ CASES = (
     "publish --runs kept --out boards --main-budget 9steps",
     "methods --all",
     "papers --kind average",
+    "papers checkpoints --remarks",
     "doctor --fetch",
     "run contrastive-prompting --backbone llama --set steered_layer=0 --dry-run --suite pairs.tsv",
     f"run mntp --backbone llama --set attention=none {ON} {LAST}",
@@ -127,7 +130,7 @@ CASES = (
 )
 """Commands that end with an error and a suggestion."""
 
-NOT_TRIED = ("--dimensions 64,128", "--backbone kept/cls", "question,answer --dry-run")
+NOT_TRIED = ("--backbone kept/cls", "question,answer --dry-run")
 """Parts of commands that work elsewhere: with more dimensions, a trained run, pairs to train on."""
 
 NEEDS = {

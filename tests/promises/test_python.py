@@ -89,12 +89,10 @@ first = results[0]
 own, theirs = bench.load_run(first).encode(texts), SentenceTransformer("my-model").encode(texts)
 said["largest difference"] = float(np.abs(own - theirs).max())
 
-said["mistakes"] = {}
-for wrong in ("batchsize", "max_steps"):
-    try:
-        bench.train("cls", inputs / "tiny", **asked, **{wrong: 8})
-    except bench.BenchError as error:
-        said["mistakes"][wrong] = str(error)
+try:
+    bench.train("cls", inputs / "tiny", **asked, max_steps=8)
+except bench.BenchError as error:
+    said["mistake"] = str(error)
 
 published = bench.publish_runs("boards", note="")
 said["published"] = str(published.folder)
@@ -222,16 +220,9 @@ def test_what_was_trained_is_exported_published_and_verified(
 
 
 @pytest.mark.promise(28, 29)
-def test_a_wrong_argument_is_an_error_in_its_terms(said: dict[str, Any]) -> None:
-    """More of them are in test_mistakes_in_python.py."""
-    line = said["mistakes"]["batchsize"]
-    assert "\n" not in line and "batchsize" in line and "batch_size" in line
-
-
-@pytest.mark.promise(28, 29)
 def test_a_hint_does_not_repeat_the_mistake(said: dict[str, Any]) -> None:
     """Nothing of ``cls`` is trained, so it has no steps."""
-    line = said["mistakes"]["max_steps"]
+    line = said["mistake"]
     assert "max_steps" in line.partition("(try: ")[0]
     assert "max_steps" not in line.partition("(try: ")[2], "the hint is what was wrong"
 

@@ -54,7 +54,7 @@ class Model:
 
     def store(self, runs: RunsFolder) -> RunsFolder:
         """Return the folder of this model's record; a run's record stays in its place."""
-        if self.run is None:
+        if self.run is None or self.run.resolve().parent == runs.path.resolve():
             return runs
         return RunsFolder(self.run.resolve().parent)
 
@@ -95,7 +95,11 @@ def find_model(
     folder or the hub. Raises BenchError if it is not a model, or for options that do not go with
     it.
     """
-    text = os.fspath(model) if isinstance(model, str | os.PathLike) else ""
+    text = ""
+    if isinstance(model, str | os.PathLike):
+        text = os.fspath(model)
+        if not text:
+            raise NotAModel("the name of the model is empty", "bench evaluate MODEL --suite sts")
     overrides = dict(values or {})
     if prompt is not None:
         overrides["prompt"] = one_value(prompt)
