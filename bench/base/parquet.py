@@ -44,10 +44,11 @@ def read_batches(
     columns: Sequence[str],
     limit: int,
     dictionaries: Sequence[str] = (),
+    most_rows: int = MOST_ROWS,
 ) -> Iterator[Any]:
     """Yield batches of these columns of a file, or of an open one, in row order.
 
-    A batch has at most ``MOST_ROWS`` and, if it can be cut so, 256 MiB. ``limit``: bytes of all
+    A batch has at most ``most_rows`` and, if it can be cut so, 256 MiB. ``limit``: bytes of all
     batches together. ``dictionaries``: columns that stay dictionaries. Raises TooLarge before it
     yields the batch beyond the limit, and pyarrow's errors for a damaged file.
     """
@@ -56,7 +57,7 @@ def read_batches(
     total = 0
     with ParquetFile(source, read_dictionary=list(dictionaries)) as table:
         for group in range(table.metadata.num_row_groups):
-            rows = _rows_at_once(source, table.metadata, group, columns, limit)
+            rows = min(most_rows, _rows_at_once(source, table.metadata, group, columns, limit))
             batches = table.iter_batches(batch_size=rows, row_groups=[group], columns=list(columns))
             for batch in batches:
                 for column in batch.columns:

@@ -175,8 +175,8 @@ def search(
     written = [str(file) for file in files.values() if file is not None]
     if written:
         words = ["bench", "run", *written, "--seeds", "1-5"]
-        for file in session.config.plugins:
-            words += ["--plugin", file]
+        for plugin in session.config.plugins:
+            words += ["--plugin", plugin]
         if str(session.store.path) != "runs":
             words += ["--runs", str(session.store.path)]
         click.echo(f"next: {shlex.join(words)}")

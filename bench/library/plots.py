@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError, UnknownName
 from bench.base.extras import install_hint
@@ -54,7 +54,9 @@ def _new_axes(rows: Sequence[int]) -> list[Axes]:
         hint = install_hint("publish")
         raise BenchError("plot() needs matplotlib, which is not installed", hint) from None
     heights = [0.9 + ROW_HEIGHT * count for count in rows]
-    style = {key: value for key, value in STYLE.items() if key.startswith(("axes.", "grid."))}
+    style: dict[Any, Any] = {
+        key: value for key, value in STYLE.items() if key.startswith(("axes.", "grid."))
+    }
     with pyplot.rc_context(style):
         _, axes = pyplot.subplots(
             nrows=len(rows),

@@ -70,6 +70,8 @@ CASES = (
     "compare --runs kept --strict",
     "export --runs kept $A --to new --unmerged",
     "publish --runs kept --out empty --check",
+    "publish --out empty --check",
+    "check 'kept/$A/plan.toml'",
     "publish --runs kept --out boards --submissions nowhere",
     "publish --runs kept --out boards --main-budget 9steps",
     "methods --all",
@@ -130,8 +132,8 @@ CASES = (
 )
 """Commands that end with an error and a suggestion."""
 
-NOT_TRIED = ("--backbone kept/cls", "question,answer --dry-run")
-"""Parts of commands that work elsewhere: with more dimensions, a trained run, pairs to train on."""
+NOT_TRIED = ("--backbone kept/cls", "question,answer --dry-run", "kept --paper promcse:1")
+"""Parts of commands that work elsewhere: with a trained run, pairs to train on, the paper's scores."""
 
 NEEDS = {
     "a folder of weights that is out of the ordinary": (
@@ -153,6 +155,7 @@ NEEDS = {
         ("bench/base/devices.py", "update the driver, or {}, or --device cpu"),
     ),
     "a launcher of processes": (
+        ("bench/base/launched.py", "unset {}; --on torchrun:2 sets it"),
         ("bench/method/ranks.py", "for one process: unset RANK WORLD_SIZE; for"),
     ),
     "a pipe in the place of a file": (

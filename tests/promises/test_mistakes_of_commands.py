@@ -35,8 +35,8 @@ MISTAKES = {
     f"{RUN} --backbone no-weights": ["no-weights", "safetensors"],
     f"{RUN} --backbone nobody/nothing --offline": ["nobody/nothing", "forbids fetching"],
     f"{RUN} --corpus nothing.txt": ["nothing.txt"],
-    f"{RUN} --set duplicates=no": ["duplicates=no", "keep", "drop"],
-    f"{RUN} --set schedule=cosine --dry-run": ["schedule=cosine", "linear", "constant"],
+    f"{RUN} --set duplicates=no": ["duplicates=no"],
+    f"{RUN} --set schedule=cosine --dry-run": ["schedule=cosine"],
     f"{RUN} --set epochs=3 --budget 2epochs": ["epochs=3", "--budget 2epochs"],
     f"{RUN} --data file": ["file"],
     f"{RUN} --runs file": ["file"],
@@ -145,7 +145,11 @@ MISTAKES = {
     "evaluate tiny --suite pairs.tsv --precision int4": ["int4", "int8"],
     "compare --runs kept --format pdf": ["pdf", "latex"],
     # options that the answer of another one would leave without effect
-    "compare --runs kept --items --html page.html --cost": ["--items", "--html", "--cost"],
+    "compare --runs kept simcse-tiny-s1 promcse-tiny-s1 --items --html page.html --cost": [
+        "--items",
+        "--html",
+        "--cost",
+    ],
     "compare --runs kept --paper promcse:1 --baseline cls": ["--paper", "--baseline"],
     "runs --runs kept simcse-tiny-s1 --status failed": ["--status"],
     f"{RUN} --all": ["--all", "--dry-run"],
