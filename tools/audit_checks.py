@@ -190,10 +190,8 @@ def _other_conditions(every: Sequence[PrintedRow]) -> Iterator[Remark]:
                 getattr(cell, name) for cell in (row.first, *others)
             ).most_common(1)
             if mine != usual:
-                parts.append(
-                    f"{words} {'not known' if mine == UNKNOWN else mine}, its neighbours' is "
-                    f"{usual}"
-                )
+                said = "not known" if mine in ("", UNKNOWN) else mine
+                parts.append(f"{words} {said}, its neighbours' is {usual}")
             elif mine == UNKNOWN and name == "protocol":
                 parts.append("protocol not published, for the whole table")
         if row.first.corpus:
