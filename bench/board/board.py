@@ -172,7 +172,7 @@ class Board:
         return judge_claims(own, {run.record.run_id: run for run in self.runs})
 
     def command_again(self, runs: Sequence[Run]) -> str:
-        """Return the command that makes runs again, where the folder of the runs is."""
+        """Return the command that makes runs again. It is typed beside the folder of the runs."""
         return repeat(runs, runs[0].folder.parent.name if self.one_file else "runs")
 
     def rows_of(self, run_id: str) -> list[tuple[BoardTable, Row]]:

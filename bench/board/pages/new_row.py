@@ -80,7 +80,7 @@ def _row_to_copy(trained: list[Row]) -> Row:
 
 
 def _plan_of(run: Run) -> PlannedRun | None:
-    """Return the first run of the plan beside a run; None if it has none that can be read."""
+    """Return the first run of the plan beside a run; None if there is none, or it cannot be read."""
     try:
         planned = msgspec.toml.decode(plan_text(run), type=PlanFile).run
     except (msgspec.MsgspecError, RecursionError):

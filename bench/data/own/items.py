@@ -303,7 +303,7 @@ def _is_list(label: str) -> bool:
 
 
 def _natural(label: str) -> tuple[float, str]:
-    """Return the sort key of a label: numbers by value, before words, of which one may be "nan"."""
+    """Return the sort key of a label: numbers by value, before words. "nan" is a word."""
     try:
         number = float(label)
     except ValueError:

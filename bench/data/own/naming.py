@@ -101,7 +101,7 @@ def parse_own_file(text: str) -> OwnFile:
     if not path_exists(place):
         place, columns = split_columns(place)
     path = expand_home(place)
-    if path.name in ("", ".."):  # a folder by where it is has a name, too
+    if path.name in ("", ".."):  # `.` and `..` are folders with a name, too
         path = path.resolve()
     if not path.exists():
         raise DataMissing(f"--suite {text}: no file at {place}", EXAMPLE)
