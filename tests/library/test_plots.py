@@ -11,12 +11,12 @@ from bags import bag
 import bench
 from bench.base.errors import BenchError, UnknownName
 
-matplotlib = pytest.importorskip("matplotlib")
+pyplot = pytest.importorskip("matplotlib.pyplot")
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    matplotlib.use("agg")
+    pyplot.switch_backend("agg")
     options: dict[str, Any] = {"suites": "check", "progress": False, "device": "cpu"}
     options["runs"] = tmp_path_factory.mktemp("runs")
     four = bench.evaluate(lambda some: bag(some, 4), name="bag 4", **options)
@@ -27,7 +27,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.fixture(autouse=True)
 def closed() -> Any:
     yield
-    matplotlib.pyplot.close("all")
+    pyplot.close("all")
 
 
 def points(axes: Any) -> dict[str, float]:
@@ -54,7 +54,7 @@ def test_one_run_has_a_point_for_each_task(results: Any) -> None:
 
 
 def test_axes_of_the_user_are_drawn_on(results: Any) -> None:
-    _, mine = matplotlib.pyplot.subplots()
+    _, mine = pyplot.subplots()
     assert results[0].plot("captions", axes=mine) == [mine] and points(mine)
     with pytest.raises(UnknownName, match="unknown task 'caption'"):
         results[0].plot("caption")

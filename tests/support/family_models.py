@@ -17,6 +17,7 @@ import torch
 import transformers
 from models import TEXT, sentences, tiny_roberta
 from torch import nn
+from vocabularies import unigrams, word_pieces
 
 VOCABULARY = 600
 SIZES = dict(
@@ -33,13 +34,12 @@ def _text() -> list[str]:
 
 
 def _word_pieces(specials: list[str]) -> dict[str, int]:
-    from tokenizers import BertWordPieceTokenizer
+    from tokenizers.pre_tokenizers import BertPreTokenizer
 
-    trained = BertWordPieceTokenizer()
-    trained.train_from_iterator(
-        _text(), vocab_size=VOCABULARY, min_frequency=1, special_tokens=specials
-    )
-    return dict(trained.get_vocab())
+    text = " ".join(_text()).lower()
+    words = sorted({word for word, _ in BertPreTokenizer().pre_tokenize_str(text)})
+    # the other half is split into pieces
+    return word_pieces(specials, words[::2])
 
 
 def _byte_pairs(specials: list[str]) -> Any:
@@ -51,8 +51,6 @@ def _byte_pairs(specials: list[str]) -> Any:
 
 
 def _unigrams(specials: list[str]) -> list[tuple[str, float]]:
-    import json
-
     from tokenizers import SentencePieceUnigramTokenizer
 
     trained = SentencePieceUnigramTokenizer()
@@ -62,7 +60,7 @@ def _unigrams(specials: list[str]) -> list[tuple[str, float]]:
         special_tokens=specials,
         unk_token="<unk>" if "<unk>" in specials else "[UNK]",
     )
-    return [(piece, score) for piece, score in json.loads(trained.to_str())["model"]["vocab"]]
+    return unigrams(trained, specials)
 
 
 BERT_SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from models import TEXT, sentences
+from vocabularies import unigrams, word_pieces
 
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
 WORDS = 'The Film was long slow and in the end worth every minute café naïve “ ” " . , query: a'
@@ -23,16 +24,21 @@ def word_tokenizer(*, ends: bool = True, unigram: bool = False) -> Any:
 
     texts = [TEXT, TEXT.title(), WORDS, *sentences(40)]
     if unigram:
-        fast = Tokenizer(models.Unigram())
-        fast.pre_tokenizer = pre_tokenizers.Metaspace()
-        trainer: Any = trainers.UnigramTrainer(
+        trained = Tokenizer(models.Unigram())
+        trained.pre_tokenizer = pre_tokenizers.Metaspace()
+        trainer = trainers.UnigramTrainer(
             vocab_size=120, special_tokens=list(SPECIALS), unk_token="<unk>"
         )
+        trained.train_from_iterator(texts, trainer)
+        unknown = SPECIALS.index("<unk>")
+        fast = Tokenizer(models.Unigram(unigrams(trained, SPECIALS), unk_id=unknown))
+        fast.pre_tokenizer = pre_tokenizers.Metaspace()
     else:
-        fast = Tokenizer(models.WordPiece(unk_token="<unk>"))
-        fast.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        trainer = trainers.WordPieceTrainer(vocab_size=300, special_tokens=list(SPECIALS))
-    fast.train_from_iterator(texts, trainer)
+        blanks = pre_tokenizers.BertPreTokenizer()
+        words = [word for word, _ in blanks.pre_tokenize_str(" ".join(texts))]
+        fast = Tokenizer(models.WordPiece(word_pieces(SPECIALS, words), unk_token="<unk>"))
+        fast.pre_tokenizer = blanks
+    fast.add_special_tokens(list(SPECIALS))
     if ends:
         pair = [(token, fast.token_to_id(token)) for token in ("<s>", "</s>")]
         fast.post_processor = processors.TemplateProcessing("<s> $A </s>", special_tokens=pair)
