@@ -169,7 +169,9 @@ class Board:
     def claims(self) -> list[JudgedClaim]:
         """The claims of the papers' texts, each held against the rows that test it."""
         own = [shown.table for shown in self.tables if not shown.table.sender]
-        return judge_claims(own, {run.record.run_id: run for run in self.runs})
+        main = main_table(own)
+        length = main.length if main is not None else ""
+        return judge_claims(own, {run.record.run_id: run for run in self.runs}, length)
 
     def command_again(self, runs: Sequence[Run]) -> str:
         """Return the command that makes runs again. It is typed beside the folder of the runs."""

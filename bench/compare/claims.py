@@ -25,7 +25,7 @@ from bench.compare.statistics.table import (
     Row,
     Table,
 )
-from bench.compare.words.names import suite_name
+from bench.compare.words.names import budget_words, suite_name
 from bench.papers.claims import Claim, claims
 from bench.records.names import text_of
 from bench.records.run import Run
@@ -51,17 +51,25 @@ class JudgedClaim:
     why_not: str = ""
 
 
-def judge_claims(tables: Sequence[Table], runs: Mapping[str, Run]) -> list[JudgedClaim]:
+def judge_claims(
+    tables: Sequence[Table], runs: Mapping[str, Run], length: str = ""
+) -> list[JudgedClaim]:
     """Hold every claim against the first table that has both of its rows.
 
-    ``runs``: by run id. Claims on several backbones are tested by the same rows.
+    ``runs``: by run id. ``length``: that of the finding, such as "1000steps"; a table of another
+    length tests nothing. Claims on several backbones are tested by the same rows.
     """
     columns: dict[int, Columns] = {}
-    return [_test(claim, tables, runs, columns) for claim in claims()]
+    of_length = [table for table in tables if table.length in ("", length)]
+    return [_test(claim, of_length, runs, columns, length) for claim in claims()]
 
 
 def _test(
-    claim: Claim, tables: Sequence[Table], runs: Mapping[str, Run], columns: dict[int, Columns]
+    claim: Claim,
+    tables: Sequence[Table],
+    runs: Mapping[str, Run],
+    columns: dict[int, Columns],
+    length: str,
 ) -> JudgedClaim:
     if not claim.needs:
         return JudgedClaim(claim=claim, why_not=claim.open)
@@ -85,6 +93,8 @@ def _test(
     if missing:
         noun = "row" if len(missing) == 1 else "rows"
         on = f"{suite_name(claim.suite)} ({claim.task}), {claim.setting}"
+        if length:
+            on += f", {budget_words(length)}"
         why_not = f"no {noun} {list_names(missing)} on {on}"
     return JudgedClaim(claim=claim, why_not=why_not)
 

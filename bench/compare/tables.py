@@ -10,11 +10,12 @@ from dataclasses import replace
 from bench.base.errors import BenchError
 from bench.compare.costs import with_costs
 from bench.compare.differences import refuse_differences
-from bench.compare.grouping import UNNAMED_TEXT, Usual
+from bench.compare.grouping import UNNAMED_TEXT, Usual, recorded_budget
 from bench.compare.judge import judge
 from bench.compare.printed import with_paper
 from bench.compare.questions import asked_tables, questions_of
 from bench.compare.senders import sender_of
+from bench.compare.statistics.rows import is_start
 from bench.compare.statistics.summary import Apart, summarise
 from bench.compare.statistics.table import Table
 from bench.compare.statistics.terms import corpus_words
@@ -146,21 +147,21 @@ def _summarised(
     """Make the tables of one sender's runs, before anything is compared."""
     by_id = {record.run_id: record for record in records}
     apart = {}
-    # what the tables of a setting and backbone differ in is in their names
-    lengths = set()
+    # what the tables of a backbone differ in is in their names
+    budgets: dict[str | None, set[str]] = {}
     several_texts = set()
     for record in records:
         own = Apart() if together else usual.apart(record)
         apart[record.run_id] = own
-        if own.budget:
-            lengths.add((record.setting, record.backbone_name))
+        if record.setting != "none" and not is_start(record) and not together:
+            budgets.setdefault(record.backbone_name, set()).add(recorded_budget(record))
         if own.text:
             several_texts.add((record.setting, record.backbone_name))
     made = []
     for table in summarise(records, together=together, tasks=tasks, apart=apart):
-        place = (table.setting, table.backbone)
-        if place in lengths:
-            table = replace(table, length=table.budget or usual.budgets[place])
+        place = (table.setting or "", table.backbone or "")
+        if len(budgets.get(table.backbone, ())) > 1:
+            table = replace(table, length=table.budget or usual.budgets.get(place, ""))
         if place in several_texts:
             table = replace(table, trained_on=_text_name(table, by_id))
         made.append(with_values(table, by_id))

@@ -54,7 +54,7 @@ def test_a_claim_without_its_rows_says_so(tmp_path: Path) -> None:
 
 def test_rows_that_share_no_table_test_no_claim(tmp_path: Path) -> None:
     records = family(tmp_path, {"simcse": 0.5, "ct": 0.5}, seeds=(1, 2, 3))
-    records += family(tmp_path, {"conpvp": 0.5}, seeds=(1, 2, 3), recipe={"budget": "9steps"})
+    records += family(tmp_path, {"conpvp": 0.5}, backbone="bert-base-uncased")
     one = judged_of(tmp_path, records)["conpvp 2.60 points above SimCSE"]
     assert (one.difference, one.why_not) == (None, "no table has both conpvp and simcse")
 

@@ -16,8 +16,7 @@ from bench.board.pages.links import minus
 from bench.compare.claims import JudgedClaim
 from bench.compare.formatting import with_interval
 from bench.compare.statistics.table import Table
-from bench.compare.words.finding import main_table
-from bench.compare.words.names import budget_words, row_name, setting_words, suite_name
+from bench.compare.words.names import row_name, setting_words, suite_name
 from bench.papers import AVERAGE
 from bench.papers.names import printed_backbone, printed_name
 
@@ -126,7 +125,7 @@ def _line(board: Board, same: Sequence[JudgedClaim]) -> ClaimLine:
     pair = where = here = ""
     if first.row is not None and first.baseline is not None and first.table is not None:
         pair = f"{row_name(first.row, first.table)} against {row_name(first.baseline, first.table)}"
-        where = _where(board, first, first.table)
+        where = _where(first, first.table)
     if first.difference is not None:
         here = with_interval(first.difference, first.low, first.high, _decimals(first))
     return ClaimLine(
@@ -141,13 +140,9 @@ def _line(board: Board, same: Sequence[JudgedClaim]) -> ClaimLine:
     )
 
 
-def _where(board: Board, judged: JudgedClaim, table: Table) -> str:
-    """Write where a claim is tested: suite, setting, the length if it is not the main table's, and
-    the task if it is not the average."""
+def _where(judged: JudgedClaim, table: Table) -> str:
+    """Write where a claim is tested: suite, setting, and the task if it is not the average."""
     words = [suite_name(table.suite), setting_words(table.setting)]
-    main = main_table([shown.table for shown in board.tables])
-    if main is not None and table.length and table.length != main.length:
-        words.append(budget_words(table.length))
     task = judged.claim.task
     if task != AVERAGE:
         words.append(f"{task} (lower is better)" if task in table.falling else task)

@@ -266,7 +266,7 @@ class Table:
     is_further: bool = False
     # how long its rows were trained, if most runs have another budget
     budget: str = ""
-    # the budget of its rows, if the runs of its setting and backbone have several; else ""
+    # the budget of its rows, if the trained runs of its backbone have several; else ""
     length: str = ""
     # the training text of its rows, if most runs of its setting, backbone and budget have another
     text: str = ""
