@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -104,10 +105,12 @@ def shown_matrix(board: Board) -> ShownMatrix | None:
 
 
 def other_findings(board: Board) -> str:
-    """State what the columns after the first find, a sentence each; the headline has the first."""
+    """State what the columns after the first find, a sentence each; the headline has the first,
+    and names the length of training.
+    """
     if board.matrix is None:
         return ""
-    tables = [shown.table for shown in board.matrix.columns[1:]]
+    tables = [replace(shown.table, length="") for shown in board.matrix.columns[1:]]
     return " ".join(table_finding(table).claim for table in tables)
 
 

@@ -133,11 +133,13 @@ def level_words(table: Table) -> str:
 
 
 def column_name(table: Table) -> str:
-    """Return the column that ranks: "the STS average", "CxC-STS"."""
-    text = text_words(table.protocol)
+    """Return the column that ranks: "the STS average after 1,000 steps", "CxC-STS"."""
+    words = text_words(table.protocol)
+    if table.length:
+        words += f" after {budget_words(table.length)}"
     if table.head == AVERAGE:
-        return f"the {suite_name(table.suite)} average{text}"
-    return f"{table.head}{text}"
+        return f"the {suite_name(table.suite)} average{words}"
+    return f"{table.head}{words}"
 
 
 def table_name(table: Table) -> str:

@@ -63,6 +63,7 @@ def test_rows_of_another_length_than_the_finding_test_no_claim(tmp_path: Path) -
     board = build_board(
         runs_in(tmp_path, records), version="v1", title="Test", main_budget="1000steps"
     )
+    assert "on the STS average after 1,000 steps is inconclusive" in board.answer
     claims = claims_grids(board)
     assert claims is not None
     tested = {(row[2].text, row[3].text) for row in claims.tested.rows if "STS" in row[3].text}

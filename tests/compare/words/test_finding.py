@@ -100,6 +100,10 @@ def alone(*rows: Row, tested: int | None = 3) -> Table:
             "inconclusive.",
         ),
         (
+            replace(against_simcse(BETTER[0], BASE), length="1000steps"),
+            "good-0 beats SimCSE on the STS average after 1,000 steps, by 2.00 points.",
+        ),
+        (
             against_simcse(TOP_BASE, WORSE[0]),
             "bad-0 is worse than SimCSE on the STS average, by 10.00 points.",
         ),
