@@ -66,7 +66,7 @@ def score_grid(
         notes.append(FOR_SCALE)
     rows = [_padded(row, len(columns)) for row in rows]
     made = grid(columns, rows, title=table_name(table), notes=notes, whole=WHOLE)
-    key = "bold: highest; underlined or italic: second" if len(table.rows) > 1 else ""
+    key = "bold: best; underlined or italic: second" if len(table.rows) > 1 else ""
     finding = table_finding(table).text
     return replace(made, lead=finding, below=trained_with_grid(table), key=key)
 
