@@ -89,7 +89,7 @@ def table_finding(table: Table) -> Finding:
         claim = _sentence_of_one(compared[0], table)
     else:
         claim = _comparison_sentence(compared, table)
-        kind = "planned comparisons" if table.question else "tested rows"
+        kind = "planned comparisons" if table.question else "comparisons"
         details = [_counts_sentence(compared, kind), _candidates_sentence(table), *details]
     return Finding(claim, " ".join(sentence for sentence in details if sentence))
 
@@ -107,7 +107,7 @@ def _comparison_sentence(compared: Sequence[Row], table: Table) -> str:
 
 
 def _counts_sentence(compared: Sequence[Row], kind: str) -> str:
-    """Write "Of 12 tested rows, 0 are better, 9 worse and 3 inconclusive."."""
+    """Write "Of 12 comparisons, 0 are better, 9 worse and 3 inconclusive."."""
     counts = Counter(verdict_of(row) for row in compared)
     verb = "is" if counts[BETTER] == 1 else "are"
     return (

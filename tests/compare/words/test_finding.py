@@ -65,7 +65,7 @@ def alone(*rows: Row, tested: int | None = 3) -> Table:
     [
         (
             against_simcse(*OPEN, TOP_BASE, *WORSE),
-            "No method beats SimCSE on the STS average. Of 5 tested rows, 0 are better, 3 worse "
+            "No method beats SimCSE on the STS average. Of 5 comparisons, 0 are better, 3 worse "
             "and 2 inconclusive. 3 rows may be the best: open-0, open-1 and SimCSE.",
         ),
         (
@@ -75,28 +75,28 @@ def alone(*rows: Row, tested: int | None = 3) -> Table:
         ),
         (
             against_simcse(*OPEN, *OPEN, TOP_BASE, *WORSE),
-            "No method beats SimCSE on the STS average. Of 7 tested rows, 0 are better, 3 worse "
+            "No method beats SimCSE on the STS average. Of 7 comparisons, 0 are better, 3 worse "
             "and 4 inconclusive. 5 rows may be the best.",
         ),
         (
             against_simcse(TOP_BASE, *WORSE),
-            "No method beats SimCSE on the STS average. Of 3 tested rows, 0 are better, 3 worse "
+            "No method beats SimCSE on the STS average. Of 3 comparisons, 0 are better, 3 worse "
             "and 0 inconclusive. SimCSE is the best of 4 tested rows.",
         ),
         (
             against_simcse(replace(BETTER[0], may_be_best=True), BASE, *WORSE),
-            "good-0 beats SimCSE on the STS average. Of 4 tested rows, 1 is better, 3 worse and 0 "
+            "good-0 beats SimCSE on the STS average. Of 4 comparisons, 1 is better, 3 worse and 0 "
             "inconclusive. good-0 is the best of 5 tested rows.",
         ),
         (
             against_simcse(*BETTER[:2], BASE, OLD, of_seeds("pcl", 2), of_seeds("ct", 1)),
-            "good-0 and good-1 beat SimCSE on the STS average. Of 2 tested rows, 2 are better, 0 "
+            "good-0 and good-1 beat SimCSE on the STS average. Of 2 comparisons, 2 are better, 0 "
             "worse and 0 inconclusive. Not tested: old, no predictions of every task; PCL, two "
             "seeds; CT, one seed.",
         ),
         (
             against_simcse(*BETTER, BASE),
-            "8 rows beat SimCSE on the STS average. Of 8 tested rows, 8 are better, 0 worse and 0 "
+            "8 rows beat SimCSE on the STS average. Of 8 comparisons, 8 are better, 0 worse and 0 "
             "inconclusive.",
         ),
         (
