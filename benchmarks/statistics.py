@@ -1,8 +1,8 @@
-"""Simulate how often a table like those of leaderboards/v5 is wrong, and how many seeds find a gain.
+"""Simulate how often a table like those of leaderboards/v6 is wrong, and how many seeds find a gain.
 
     python benchmarks/statistics.py [--tables 4000] [--only TEXT]
 
-A world draws tables: items vary as in version 5 (the covariance of its rows over items, shared
+A world draws tables: items vary as in version 6 (the covariance of its rows over items, shared
 sentences counted), seeds as the world says. A table is wrong if it has a false sign, or no mark at
 the best of its tested rows. Each world is judged twice: by the rule, which compares rows of one
 text seed by seed, and without that pairing. The rule is in tests/support/made_tables.py, which
@@ -39,12 +39,12 @@ else:
     from made_tables import V1_ITEMS, World, simulate
 
 
-V4 = "STS, 100 steps"
+HUNDRED = "STS, 100 steps"
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A table of leaderboards/v5."""
+    """A table of leaderboards/v6."""
 
     means: tuple[float, ...]
     seeds: tuple[int, ...]  # seeds of each row; 0: nothing in it is random
@@ -62,14 +62,14 @@ SHAPES = {
     "CxC, 1,000 steps": ("cxc", "unsupervised", "1000steps"),
     "transfer, 1,000 steps": ("transfer", "unsupervised", "1000steps"),
     "clustering, 1,000 steps": ("clustering", "unsupervised", "1000steps"),
-    V4: ("sts", "unsupervised", ""),
+    HUNDRED: ("sts", "unsupervised", ""),
     "STS, supervised": ("sts", "supervised", ""),
 }
 
 
 @cache
 def shapes() -> dict[str, Shape]:
-    """The judged rows of tables of version 5."""
+    """The judged rows of tables of version 6."""
     from bench.board.publish.versions import version_folders
     from bench.compare.tables import make_tables
     from bench.records.run import Run
@@ -85,8 +85,6 @@ def shapes() -> dict[str, Shape]:
         table = next(one for one in tables if (one.suite, one.setting, one.budget) == place)
         judged = [row for row in table.rows if not row.stands]
         found[name] = _shape(replace(table, rows=tuple(judged)), by_id)
-        if name == V4:
-            found["v4"] = _shape(table, by_id)
     return found
 
 
@@ -105,21 +103,16 @@ def _shape(table: Any, runs: Any) -> Shape:
     )
 
 
-def shape_of_v4() -> Shape:
-    """All 27 rows of the table, which was version 4's; of some nothing was trained."""
-    return shapes()["v4"]
-
-
 def worlds_where_nothing_differs() -> dict[str, World]:
     """All rows are equal: each sign is false."""
-    v4 = shape_of_v4()
-    equal = World(v4.seeds, v4.items, 0.5, base=v4.base)
-    measured = replace(equal, seed_sd=v4.spreads)
-    threes = replace(equal, seeds=tuple(3 if n else 0 for n in v4.seeds))
-    fives = replace(equal, seeds=tuple(5 if n else 0 for n in v4.seeds))
+    many = shapes()[HUNDRED]
+    equal = World(many.seeds, many.items, 0.5, base=many.base)
+    measured = replace(equal, seed_sd=many.spreads)
+    threes = replace(equal, seeds=(3,) * len(many.seeds))
+    fives = replace(equal, seeds=(5,) * len(many.seeds))
     small = World((3,) * 8, V1_ITEMS, base=1)
-    three, six = v4.places(3), v4.places(6)
-    base = (v4.base,)
+    three, six = many.places(3), many.places(6)
+    base = (many.base,)
 
     def wide(world: World, places: Sequence[int], times: float) -> World:
         return replace(world, wide=tuple(places), times=times)
@@ -145,9 +138,9 @@ def worlds_where_nothing_differs() -> dict[str, World]:
         "three 3-seed rows 6x": wide(equal, three[:3], 6),
         "all six 3-seed rows 3x": wide(equal, three, 3),
         "all six 3-seed rows 6x": wide(equal, three, 6),
-        "the 2-seed row 3x": wide(equal, v4.places(2), 3),
-        "the 2-seed row 4x": wide(equal, v4.places(2), 4),
-        "the 2-seed row 5x": wide(equal, v4.places(2), 5),
+        "the 2-seed row 3x": wide(equal, many.places(2), 3),
+        "the 2-seed row 4x": wide(equal, many.places(2), 4),
+        "the 2-seed row 5x": wide(equal, many.places(2), 5),
         "all rows 3 seeds": threes,
         "all 3 seeds, log-SD 1.8": replace(threes, unequal=1.8),
         "all 3 seeds, baseline 3x": wide(threes, base, 3),
@@ -166,15 +159,13 @@ def worlds_where_nothing_differs() -> dict[str, World]:
 
 def worlds_with_a_gain() -> dict[str, list[World]]:
     """A row is better than the baseline by so many points: how often it is found."""
-    v4 = shape_of_v4()
+    many = shapes()[HUNDRED]
     small = World((3,) * 8, V1_ITEMS, base=1, gaps="in turn")
-    count = len(v4.seeds)
-    flat = World((3,) * count, v4.items, 0.5, base=v4.base, gaps="in turn", gain=2.0)
+    count = len(many.seeds)
+    flat = World((3,) * count, many.items, 0.5, base=many.base, gaps="in turn", gain=2.0)
     new = [(3, 2), (4, 2), (5, 2), (6, 2), (10, 2), (3, 1), (5, 1), (3, 3), (5, 3)]
-    return {
-        f"v4 as found, a new row of {n} seeds, +{gain}": _new_rows(n, gain) for n, gain in new
-    } | {
-        "27 equal rows of 3 seeds, +2": [flat],
+    return {f"as found, a new row of {n} seeds, +{gain}": _new_rows(n, gain) for n, gain in new} | {
+        "21 equal rows of 3 seeds, +2": [flat],
         "the bar: 8 rows of 3 seeds, +3": [small],
         "the bar with 4 seeds": [replace(small, seeds=(4,) * 8)],
         "the bar with 5 seeds": [replace(small, seeds=(5,) * 8)],
@@ -182,23 +173,23 @@ def worlds_with_a_gain() -> dict[str, list[World]]:
 
 
 def _new_rows(seeds: int, gain: int) -> list[World]:
-    """Make v4 as found, plus one more row of SD 0.5: one world for each row that it may resemble.
+    """Make the table as found, plus one row of SD 0.5: one world for each row that it may resemble.
 
     In each world the items of the new row vary like those of another row.
     """
-    v4 = shape_of_v4()
-    gaps = [mean - v4.means[v4.base] for mean in v4.means]
+    many = shapes()[HUNDRED]
+    gaps = [mean - many.means[many.base] for mean in many.means]
     worlds = []
-    for like in range(len(v4.seeds)):
-        if like == v4.base:
+    for like in range(len(many.seeds)):
+        if like == many.base:
             continue
-        again = [*range(len(v4.seeds)), like]
+        again = [*range(len(many.seeds)), like]
         worlds.append(
             World(
-                (*v4.seeds, seeds),
-                v4.items[np.ix_(again, again)],
-                (*v4.spreads, 0.5),
-                base=v4.base,
+                (*many.seeds, seeds),
+                many.items[np.ix_(again, again)],
+                (*many.spreads, 0.5),
+                base=many.base,
                 gaps=(*gaps, float(gain)),
             )
         )

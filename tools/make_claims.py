@@ -35,7 +35,7 @@ def table_below(heading: str, version: Path) -> str:
             break
     if not table:
         raise ValueError(f"{version}/README.md has no table below '{heading}'")
-    return "\n".join(table).replace("](#", f"](../leaderboards/{version.name}/index.html#")
+    return "\n".join(table).replace("](index.html", f"](../leaderboards/{version.name}/index.html")
 
 
 def with_tables(text: str, version: Path) -> str:

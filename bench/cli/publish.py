@@ -108,7 +108,7 @@ def publish(
     \b
     Example:  bench publish --note "a small backbone, not the papers' setting"
               bench publish --preview
-              bench publish --runs leaderboards/v5/runs --submissions leaderboards/submissions
+              bench publish --runs leaderboards/v6/runs --submissions leaderboards/submissions
               bench publish --check
     """
     if check:

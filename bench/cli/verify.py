@@ -48,11 +48,11 @@ def verify(
     Exit code 1 if anything differs or cannot be computed again.
 
     RUN is an id, the beginning of ids, or a path; FOLDER holds runs, or is a published version
-    (leaderboards/v5, or v5). Without any, all runs in the runs folder.
+    (leaderboards/v6, or v6). Without any, all runs in the runs folder.
 
     \b
     Example:  bench verify simcse-builtin-s42
-              bench verify leaderboards/v5
+              bench verify leaderboards/v6
     """
     folders = list(find_folders(places, RunsFolder(runs)))
     reports = []

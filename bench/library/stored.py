@@ -23,7 +23,7 @@ def load_runs(folder: PathLike | Sequence[PathLike] | None = None) -> Results:
     """Read every run of a runs folder, or of several, by id.
 
         bench.load_runs().frame()
-        bench.load_runs(["runs", "leaderboards/v5/runs"]).table()
+        bench.load_runs(["runs", "leaderboards/v6/runs"]).table()
 
     Copies of a run count once. A damaged record is left out, with a warning.
 

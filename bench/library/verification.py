@@ -77,7 +77,7 @@ def verify_runs(
     """Compute every score and hash again from stored files, and every verdict of a published
     version from its scores, as ``bench verify`` does.
 
-        assert bench.verify_runs("leaderboards/v5").agree
+        assert bench.verify_runs("leaderboards/v6").agree
 
     Args:
         what: Ids (or their beginnings), folders, published versions, results; one or several.

@@ -47,7 +47,7 @@ def default_runs() -> Path:
 
 
 def runs_of_version(folder: Path | str) -> str:
-    """Return ``--runs leaderboards/v5/runs`` for the folder of a version, "" for any other."""
+    """Return ``--runs leaderboards/v6/runs`` for the folder of a version, "" for any other."""
     runs = os.path.join(folder, "runs")
     return shlex.join(["--runs", runs]) if os.path.isdir(runs) else ""
 

@@ -67,7 +67,7 @@ def test_pairing_does_what_the_page_says(script: ModuleType, r: float) -> None:
 def test_the_fourth_seed_helps_as_the_page_says(script: ModuleType) -> None:
     gains = script.worlds_with_a_gain()
     found = [
-        script.share_found(gains[f"v4 as found, a new row of {n} seeds, +2"], 1000) for n in (3, 4)
+        script.share_found(gains[f"as found, a new row of {n} seeds, +2"], 1000) for n in (3, 4)
     ]
     rows = re.findall(r"^\| ([34]) \| [\d. ]*\| (0\.\d\d) \|", PAGE, flags=re.MULTILINE)
     assert [float(value) for _, value in rows] == pytest.approx(found, abs=0.05)

@@ -167,7 +167,7 @@ def test_a_released_checkpoint_is_scored_and_nothing_is_trained(
 
 
 def test_a_reason_is_said_once_and_rows_of_two_settings_are_told_apart() -> None:
-    runs = Path(__file__).parents[2] / "leaderboards" / "v5" / "runs"
+    runs = Path(__file__).parents[2] / "leaderboards" / "v6" / "runs"
     done = bench("compare", "--runs", runs, "--method", "promcse", "--paper", "promcse:1")
     assert done.exit_code == 0, done.stderr
     said = " ".join(done.stdout.split())

@@ -1,7 +1,7 @@
 """A table of a version computed again with numpy and scipy: nothing of bench is imported.
 
-    python tests/support/recomputed.py leaderboards/v5
-    python tests/support/recomputed.py leaderboards/v5 cxc cxc-promcse/1 1000steps
+    python tests/support/recomputed.py leaderboards/v6
+    python tests/support/recomputed.py leaderboards/v6 cxc cxc-promcse/1 1000steps
 
 From the predictions and gold values in the version's folder: every score and average, how far
 each item moves them, the variances over items and over seeds, Student's t, the rule. Written from

@@ -107,7 +107,7 @@ def publish_version(
     """Publish a version in ``out``, or a preview of one. Raises BenchError if that is impossible;
     then nothing is written.
 
-    ``runs``: a runs folder; a version has one, too (leaderboards/v5/runs). ``submissions``:
+    ``runs``: a runs folder; a version has one, too (leaderboards/v6/runs). ``submissions``:
     a folder of further runs, each checked. ``report`` gets an activity, how many of its things are
     done, and of how many.
     """

@@ -98,7 +98,7 @@ def gather(
 ) -> Gathered:
     """Gather finished runs with scores that follow from their predictions.
 
-    ``runs``: their folder, also of a version (leaderboards/v5/runs). ``submissions``: also the runs
+    ``runs``: their folder, also of a version (leaderboards/v6/runs). ``submissions``: also the runs
     in this folder. ``published``: run id -> who submitted it, in the last version. ``leave_out``:
     suites to publish no score of.
 

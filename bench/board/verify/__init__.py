@@ -3,7 +3,7 @@ again from the files, without torch and without the model.
 
 from bench.board.verify import runs_below, verify_run
 
-for folder in runs_below(Path("leaderboards/v5")):
+for folder in runs_below(Path("leaderboards/v6")):
     print(verify_run(folder).differences)
 
 ``bench.board.verify.scores`` checks scores, ``bench.board.verify.runs`` the rest of a run,

@@ -1,9 +1,9 @@
-"""Copy version 5's 162 runs of 100 steps into the folder of v6's runs, with their predictions::
+"""Copy the runs of version 6 into the folder of the runs that are still to come, with their
+predictions::
 
     python leaderboards/designs/v6/carry.py RUNS
 
-They become the tables "at 100 steps" of version 6. It is deleted with the archives beside it when
-that version is published: then the runs are in its folder.
+Version 7 has both. This file is deleted when that version is published.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ import numpy as np
 from bench.records.record import read_record
 from bench.records.run import Run
 
-V5 = Path(__file__).resolve().parents[2] / "v5"
-STEPS = 100
+V6 = Path(__file__).resolve().parents[2] / "v6"
 
 
 def carry(folder: Path, runs: Path) -> None:
@@ -27,7 +26,8 @@ def carry(folder: Path, runs: Path) -> None:
     copied = Run(run.record, runs / folder.name)
     copied.folder.mkdir(parents=True)
     for name in ("run.json", "plan.toml", "curve.jsonl"):
-        shutil.copy(folder / name, copied.folder)
+        if (folder / name).exists():
+            shutil.copy(folder / name, copied.folder)
     for score in run.scores:
         if score.predictions_sha256 is None:  # an average
             continue
@@ -38,7 +38,6 @@ def carry(folder: Path, runs: Path) -> None:
 
 if __name__ == "__main__":
     runs = Path(sys.argv[1])
-    for record in sorted(V5.glob("runs/*/run.json")):
-        training = read_record(record).training
-        if training is not None and training.steps == STEPS:
+    for record in sorted(V6.glob("runs/*/run.json")):
+        if not (runs / record.parent.name).exists():
             carry(record.parent, runs)
