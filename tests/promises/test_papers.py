@@ -146,9 +146,9 @@ def test_a_table_is_run_and_set_beside_its_print(shared: Path, tmp_path: Path) -
 
 @pytest.mark.promise(19, 25)
 def test_compare_shows_the_printed_value_beside_ours(reference: Any, tmp_path: Path) -> None:
-    """Whitening of the newest version, as if its backbone were BERT-base, beside the paper's."""
+    """A seed of flow of the newest version, as if its backbone were BERT-base, beside the paper's."""
     versions = sorted((ROOT / "leaderboards").glob("v*"), key=lambda one: int(one.name[1:]))
-    (run,) = (versions[-1] / "runs").glob("whitening-builtin-*")
+    (run,) = (versions[-1] / "runs").glob("flow-builtin-s1-*")
     copy = shutil.copytree(run, tmp_path / "runs" / run.name)
     text = (copy / "run.json").read_text(encoding="utf-8")
     text = text.replace('"backbone": "builtin"', '"backbone": "bert-base-uncased"')
@@ -159,7 +159,7 @@ def test_compare_shows_the_printed_value_beside_ours(reference: Any, tmp_path: P
     printed = {
         row["task"]: row["value"]
         for row in reference["promcse", "1"]
-        if (row["method"], row["backbone"]) == ("whitening", "bert-base-uncased")
+        if (row["method"], row["backbone"]) == ("flow", "bert-base-uncased")
     }
     assert found == printed and len(printed) == 8
     ours = {score["task"]: score["value"] for score in record(copy)["scores"]}
