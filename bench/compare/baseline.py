@@ -40,7 +40,8 @@ def compare_with_baseline(table: Table, baseline: str | None) -> Table:
 
 
 def _default(table: Table) -> Row | None:
-    rows = _with_most_seeds([row for row in _candidates(table) if row.name == BASELINE])
+    named = [row for row in _trained_or_fitted(table) if row.name == BASELINE]
+    rows = _with_most_seeds(named)
     return rows[0] if len(rows) == 1 else None
 
 
@@ -57,17 +58,21 @@ def find_row(table: Table, name: str, option: str) -> Row | None:
     """Return the row of a run's id or of a name, as tables or as commands write it and as short as
     tells it from others; None if the table has none.
 
-    Of rows that differ only in recipe values it is the one with more seeds than any other. Raises
-    BenchError, which begins with ``option``, if there are several.
+    Of rows that differ only in recipe values it is the one with more seeds than any other. An
+    untrained start is no method's row: it has its whole name alone. Raises BenchError, which begins
+    with ``option``, if there are several.
     """
-    rows = _candidates(table)
+    every, methods = _candidates(table), _trained_or_fitted(table)
     wanted = name.casefold()
-    for names_of in (
-        lambda row: row.runs,
-        lambda row: (row_name(row, table),),
-        lambda row: (method_title(row), row.name),
-        lambda row: (f"{method_title(row)} {row.backbone}", f"{row.name} {row.backbone}"),
-        lambda row: (row.method, row.backbone),
+    for rows, names_of in (
+        (every, lambda row: row.runs),
+        (every, lambda row: (row_name(row, table),)),
+        (methods, lambda row: (method_title(row), row.name)),
+        (
+            methods,
+            lambda row: (f"{method_title(row)} {row.backbone}", f"{row.name} {row.backbone}"),
+        ),
+        (methods, lambda row: (row.method, row.backbone)),
     ):
         named = [row for row in rows if wanted in map(str.casefold, names_of(row))]
         named = _with_most_seeds(named)
@@ -85,6 +90,11 @@ def find_row(table: Table, name: str, option: str) -> Row | None:
 def _candidates(table: Table) -> list[Row]:
     """Return the rows with a value."""
     return [row for row in table.rows if any(row.cells)]
+
+
+def _trained_or_fitted(table: Table) -> list[Row]:
+    """Return the rows with a value that are no untrained start."""
+    return [row for row in _candidates(table) if not row.is_start]
 
 
 def _less(cell: Cell | None, base: Cell | None) -> Cell | None:

@@ -17,6 +17,7 @@ from bench.base.text import list_names
 from bench.compare.baseline import compare_with_baseline, find_row
 from bench.compare.starts import rows_with_starts
 from bench.compare.statistics.table import FOR_COMPARISON, FOR_SCALE, Row, Table, by_standing
+from bench.compare.words.names import row_name
 from bench.records.names import PLAN
 from bench.records.question import Question
 from bench.records.run import Run
@@ -74,7 +75,8 @@ def asked_tables(
     for table in tables:
         made += ask(table, asked, baseline)
     if baseline is not None and not any(table.baseline for table in made):
-        names = {row.name for table in tables for row in table.rows}
+        rows = [(row, table) for table in tables for row in table.rows]
+        names = {row_name(row, of) if row.is_start else row.name for row, of in rows}
         raise UnknownName("baseline", baseline, names, "among these runs")
     return made
 

@@ -11,6 +11,7 @@ from msgspec import structs
 from predicted_runs import sts_run
 from scipy import stats
 
+from bench.base.errors import UnknownName
 from bench.compare.statistics.table import FOR_SCALE, NOT_TRAINED, Row, Table
 from bench.compare.tables import make_tables
 from bench.compare.words.finding import table_finding
@@ -100,6 +101,16 @@ def test_the_interval_is_that_of_the_seeds_if_items_say_nothing(
     assert row.start.difference == pytest.approx(fmean(apart))
     half = stats.t.ppf(0.975, len(apart) - 1) * stdev(apart) / len(apart) ** 0.5
     assert row.start.ci_low < fmean(apart) - half
+
+
+def test_the_start_of_the_baseline_is_no_baseline(tmp_path: Path) -> None:
+    runs = [*trained(tmp_path, "ct", 0.5), start(tmp_path, "simcse", 0.4)]
+    table = only(make_tables(runs))
+    assert table.baseline is None and not table.has_verdicts
+    with pytest.raises(UnknownName, match=r"nearest: SimCSE \(step 0\)"):
+        make_tables(runs, baseline="simcse")
+    by_its_name = only(make_tables(runs, baseline="SimCSE (step 0)"))
+    assert [row.name for row in by_its_name.rows if row.is_baseline] == ["simcse"]
 
 
 def test_the_baseline_is_said_to_be_at_its_start(runs: list[Run], tmp_path: Path) -> None:

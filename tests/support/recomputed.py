@@ -233,7 +233,7 @@ def seed_by_seed(
 
 def average(values: list[float]) -> float:
     """Return the average of a run's tasks as papers print it: of rounded numbers, rounded."""
-    return round(sum(round(one, 2) for one in values) / len(values), 2)
+    return round(math.fsum(round(one, 2) for one in values) / len(values), 2)
 
 
 def unsupervised_table(
