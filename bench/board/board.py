@@ -152,13 +152,17 @@ class Board:
         return [run for run in self.runs if self.page_of[run.record.run_id] == run.record.run_id]
 
     @cached_property
+    def main(self) -> Table | None:
+        """The table that the finding is about; None if no table ranks."""
+        return main_table([shown.table for shown in self.tables])
+
+    @cached_property
     def spreads(self) -> list[SpreadOfRow]:
         """The spreads of the rows of the table that the finding is about; none if it has no
         baseline with several seeds."""
-        table = main_table([shown.table for shown in self.tables])
-        if table is None or not table.has_verdicts:
+        if self.main is None or not self.main.has_verdicts:
             return []
-        return row_spreads(table, {run.record.run_id: run for run in self.runs})
+        return row_spreads(self.main, {run.record.run_id: run for run in self.runs})
 
     @cached_property
     def matrix(self) -> Matrix | None:
@@ -169,8 +173,7 @@ class Board:
     def claims(self) -> list[JudgedClaim]:
         """The claims of the papers' texts, each held against the rows that test it."""
         own = [shown.table for shown in self.tables if not shown.table.sender]
-        main = main_table(own)
-        length = main.length if main is not None else ""
+        length = self.main.length if self.main is not None else ""
         return judge_claims(own, {run.record.run_id: run for run in self.runs}, length)
 
     def command_again(self, runs: Sequence[Run]) -> str:

@@ -1,5 +1,5 @@
-"""Five ready-made encoders: their scores in the newest version, and anew, against those that others
-published.
+"""Five ready-made encoders, scored anew, and three of them in the newest version: their scores are
+those that others published.
 """
 
 from __future__ import annotations

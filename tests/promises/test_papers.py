@@ -146,7 +146,7 @@ def test_a_table_is_run_and_set_beside_its_print(shared: Path, tmp_path: Path) -
 
 @pytest.mark.promise(19, 25)
 def test_compare_shows_the_printed_value_beside_ours(reference: Any, tmp_path: Path) -> None:
-    """A seed of flow of the newest version, as if its backbone were BERT-base, beside the paper's."""
+    """A seed of flow of the newest version, as if on BERT-base, beside the paper's."""
     versions = sorted((ROOT / "leaderboards").glob("v*"), key=lambda one: int(one.name[1:]))
     (run,) = (versions[-1] / "runs").glob("flow-builtin-s1-*")
     copy = shutil.copytree(run, tmp_path / "runs" / run.name)

@@ -15,7 +15,6 @@ from bench.compare.gain_sizes import COUNTS, MOST_SEEDS, SpreadOfRow, median_spr
 from bench.compare.statistics.differences import POWER
 from bench.compare.statistics.table import Table, most_seeds
 from bench.compare.statistics.terms import CORPUS
-from bench.compare.words.finding import main_table
 from bench.compare.words.names import baseline_name, unlike_planned
 from bench.papers import AVERAGE, REPORTED, ReferenceResult, claimed_gain, reported_sd
 from bench.papers.names import CLAIMED_ON, printed_backbone, printed_name
@@ -38,7 +37,7 @@ class GainSizes:
 
 def gain_sizes(board: Board) -> GainSizes | None:
     """Return the finding; None if the board has no spreads to compute it from."""
-    table = main_table([shown.table for shown in board.tables])
+    table = board.main
     if table is None or len(board.spreads) < 2:
         return None
     middle = median_spread(board.spreads, MEDIAN)

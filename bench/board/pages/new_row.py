@@ -11,7 +11,6 @@ from bench.base.text import value_text
 from bench.board.board import Board
 from bench.board.repeat import plan_text
 from bench.compare.statistics.table import Row
-from bench.compare.words.finding import main_table
 from bench.records.run import Run
 
 SHARED = ("batch_size", "max_seq_length", "eval_steps", "select_on")
@@ -45,7 +44,7 @@ class PlanFile(Struct):
 def command_for_row(board: Board) -> str:
     """Return the command that trains the method of ``FILE`` as the main table's rows were trained:
     on the same suites, backbone, text, length, precision and batch; "" if they have no plan."""
-    table = main_table([shown.table for shown in board.tables])
+    table = board.main
     if table is None:
         return ""
     by_id = {run.record.run_id: run for run in board.runs}

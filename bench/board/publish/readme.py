@@ -25,7 +25,6 @@ from bench.board.pages.questions import answered_questions, questions_grid
 from bench.board.publish.versions import Version
 from bench.compare.forms.scores import score_grid
 from bench.compare.statistics.table import Table
-from bench.compare.words.finding import main_table
 from bench.compare.words.names import table_name
 
 
@@ -82,7 +81,7 @@ def table_grid(board: Board, table: Table) -> Grid:
     kept = [i for i, column in enumerate(laid_out.columns) if column.name not in tasks]
     rows = [replace(row, cells=tuple(row[i] for i in kept)) for row in laid_out.rows]
     columns = tuple(laid_out.columns[i] for i in kept)
-    is_main = table is main_table([shown.table for shown in board.tables])
+    is_main = table is board.main
     lead = "" if is_main else laid_out.lead
     return replace(laid_out, columns=columns, rows=tuple(rows), lead=lead)
 
@@ -108,7 +107,7 @@ def version_readme(
         board=board,
         preview=PREVIEW,
         table_grid=table_grid,
-        main=main_table([shown.table for shown in board.tables]),
+        main=board.main,
         figures=figures,
         matrix=None if matrix is None else matrix_grid(matrix),
         other_findings=other_findings(board),
