@@ -69,6 +69,22 @@ def test_the_page_has_a_cell_and_what_it_opens_without_scripts(
         assert f"runs/{run}/index.html" in opened
 
 
+def test_a_cell_gives_the_commands_of_both_rows_of_its_difference(tmp_path: Path) -> None:
+    records = made_runs(tmp_path, NOISES, seeds=(1, 2, 3), suites=("sts", "transfer"))
+    runs = runs_in(tmp_path, records)
+    for run in runs:
+        (run.folder / "plan.toml").write_text("[[run]]\n")
+    first = {run.record.method: run.record.run_id for run in reversed(runs)}
+    page = render_board(build_board(runs, version="v1", title="Test"))
+    opened = re.findall(r'<section class="open-cell".*?</section>', page, re.DOTALL)
+    of_promcse = [html.unescape(re.sub("<.*?>", "", one)) for one in opened if "PromCSE" in one]
+    assert len(of_promcse) == 2
+    for text in of_promcse:
+        for method in ("promcse", "simcse"):
+            command = f"bench run --plan runs/{first[method]}/plan.toml --seeds 1-3\n"
+            assert text.count(command) == 1
+
+
 def test_markdown_has_the_matrix_in_words(board: Board) -> None:
     shown = shown_matrix(board)
     assert shown is not None

@@ -104,7 +104,8 @@ def test_untrained_rows_have_no_table_of_their_own_if_that_of_another_length_has
     ("kinds", "noted"),
     [
         ({"a": TUNED, "b": TUNED, "c": OWN}, {"c": "not tuned"}),
-        ({"a": TUNED, "b": "elsewhere", "c": TUNED}, {"b": "tuned in another search"}),
+        ({"a": TUNED, "b": "12 trials", "c": TUNED}, {"b": "tuned by other rules"}),
+        ({"a": TUNED, "b": "elsewhere", "c": TUNED}, {}),
         ({"a": OWN, "b": PAPER}, {}),
     ],
 )
@@ -116,7 +117,10 @@ def test_a_row_whose_values_were_found_otherwise_says_so(
     def made(name: str, kind: str) -> RunRecord:
         one = record(name, 1)
         value = RecipeValue(value=1e-5, source=sources.get(kind, "search s, 6 trials"))
-        search = {} if kind in sources else {"name": kind, "trials": 6, "select_on": "STS-B dev"}
+        trials = 12 if kind == "12 trials" else 6
+        search = {"name": kind, "trials": trials, "select_on": "STS-B dev"}
+        if kind in sources:
+            search = {}
         origin = structs.replace(one.provenance, execution=HowExecuted(search=search))
         recipe = {**one.recipe, "learning_rate": value}
         return structs.replace(one, recipe=recipe, provenance=origin)

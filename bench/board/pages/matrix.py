@@ -191,7 +191,8 @@ class OpenCell(NamedTuple):
     strip: dict[str, Any] | None
     row_anchor: str
     run: str
-    command: str
+    # the row's and the baseline's, because the cell is their difference
+    commands: list[str]
 
 
 def open_cells(board: Board) -> list[OpenCell]:
@@ -209,7 +210,6 @@ def open_cells(board: Board) -> list[OpenCell]:
 
 def _open(board: Board, cell: MatrixCell, base: MatrixCell) -> OpenCell:
     table = cell.shown.table
-    runs = [run for run in board.runs if run.record.run_id in cell.row.runs]
     return OpenCell(
         anchor=cell_anchor(board, cell),
         title=f"{row_name(cell.row, table)} on {suite_name(table.suite)}",
@@ -218,8 +218,17 @@ def _open(board: Board, cell: MatrixCell, base: MatrixCell) -> OpenCell:
         strip=_strip(cell, base),
         row_anchor=board.row_anchors[cell.shown.anchor, cell.place],
         run=run_link(board, cell.row.runs[0]),
-        command=board.command_again(runs),
+        commands=_commands(board, cell, base),
     )
+
+
+def _commands(board: Board, cell: MatrixCell, base: MatrixCell) -> list[str]:
+    """Return the command that makes the runs of a cell's row again, and the baseline's."""
+    commands = []
+    for row in (cell.row, base.row):
+        runs = [run for run in board.runs if run.record.run_id in row.runs]
+        commands.append(board.command_again(runs))
+    return commands
 
 
 def _facts(cell: MatrixCell, base: MatrixCell) -> list[tuple[str, str]]:

@@ -32,11 +32,14 @@ OTHER_TEXT = "trained on other sentences"
 TEST_SENTENCES = "trained on test sentences"
 NO_ENCODER = "encoder not trained"
 NOT_TUNED = "not tuned"
-OTHER_SEARCH = "tuned in another search"
+OTHER_RULES = "tuned by other rules"
 OTHER_CODE = "runs of other code are left out"
 OTHER_SCORER = "scored by other code"
 OTHER_DATA = "scored on other data"
 OTHER_LIBRARIES = "made with other versions of"
+
+SEARCH_RULES = ("trials", "sampler", "pruner", "seeds", "budget", "select_on")
+"""What a search that is like another has in common with it."""
 
 FEW_IDS = 3
 """Runs that a note names by their ids; of more it says how many there are."""
@@ -182,21 +185,21 @@ def _text_notes(
 def _tuning_notes(table: Table, records: Mapping[str, RunRecord]) -> list[list[str]]:
     """Return for each row if no encoder was trained, and how its values were found, if not as in
     the baseline's row or in most rows."""
-    searches: Counter[str] = Counter()
+    rules: Counter[tuple[str, ...]] = Counter()
     tuned = untuned = 0
-    of_baseline = ""
+    of_baseline: tuple[str, ...] = ()
     for row in table.rows:
         if not row.values:
             continue
-        name = _search_name(row, records)
         if row.values.startswith(TUNED):
             tuned += 1
-            searches[name] += 1
+            of_row = _search_rules(row, records)
+            rules[of_row] += 1
             if row.is_baseline:
-                of_baseline = name
+                of_baseline = of_row
         else:
             untuned += 1
-    usual = of_baseline or next((name for name, _ in searches.most_common(1)), "")
+    usual = of_baseline or next((found for found, _ in rules.most_common(1)), ())
     notes = []
     for row in table.rows:
         said = []
@@ -207,14 +210,16 @@ def _tuning_notes(table: Table, records: Mapping[str, RunRecord]) -> list[list[s
             said.append(NOT_TUNED)
         elif is_tuned and tuned < untuned:
             said.append(TUNED)
-        elif is_tuned and _search_name(row, records) != usual:
-            said.append(OTHER_SEARCH)
+        elif is_tuned and _search_rules(row, records) != usual:
+            said.append(OTHER_RULES)
         notes.append(said)
     return notes
 
 
-def _search_name(row: Row, records: Mapping[str, RunRecord]) -> str:
-    return str(search_of(records[row.runs[0]]).get("name", ""))
+def _search_rules(row: Row, records: Mapping[str, RunRecord]) -> tuple[str, ...]:
+    """Return how the search behind a row chose; two searches may have chosen in the same way."""
+    search = search_of(records[row.runs[0]])
+    return tuple(str(search.get(name)) for name in SEARCH_RULES)
 
 
 def _vector_notes(row: Row, runs: Sequence[RunRecord]) -> Iterator[str]:

@@ -301,7 +301,7 @@
   }
 
   const again = ({ run }) => data.rows[run].repeatable
-    ? [commandBox(data.rows[run].command), make("p", {}, "Run it where the folder of the runs is. The files that the plan names, such as a training text, must be there; run.json lists their checksums.")]
+    ? [commandBox(data.rows[run].command), make("p", {}, "Run this where the folder of the runs is. The files that the plan names, such as a training text, must be there; run.json lists their checksums.")]
     : [make("p", {}, `This row is ${data.rows[run].command}.`)];
 
   function files(run) {
