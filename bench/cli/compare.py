@@ -13,7 +13,7 @@ from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
 from bench.base.text import comma_list, list_names
 from bench.board.pages.board import comparison
-from bench.board.publish.versions import main_budget_of
+from bench.board.publish.versions import judged_as
 from bench.cli.compare_output import (
     print_all_tables,
     print_first_table,
@@ -65,7 +65,7 @@ FORMS = {
     "--baseline",
     metavar="ROW",
     help="The row to compare with; if several have that name, the one with the most seeds. "
-    "[default: simcse]",
+    "[default: that of the version which the runs are in, else simcse]",
 )
 @click.option(
     "--with-paper",
@@ -185,15 +185,16 @@ def compare(
         print_items(selected, chosen_tasks, top or TOP, data, files, form)
         return
     with no_collection(), Console(stderr=True).status("reading predictions"):
+        published = judged_as(selected)
         tables = make_tables(
             selected,
-            baseline=baseline,
+            baseline=baseline or published.baseline,
             together=together,
             tasks=chosen_tasks,
             strict=strict,
             paper=with_paper,
             cost=cost,
-            main_budget=main_budget_of(selected),
+            main_budget=published.main_budget,
         )
     if why is not None:
         print_why(selected, tables, why)

@@ -60,8 +60,8 @@ SHOWN = 20
 )
 @click.option(
     "--baseline",
-    help="The row that the others are compared with, fixed before the scores are seen.  [default: "
-    "simcse]",
+    help="The row that the others are compared with, fixed before the scores are seen. "
+    '"" is simcse.  [default: as the last version]',
 )
 @click.option(
     "--main-budget",
@@ -77,7 +77,7 @@ SHOWN = 20
     "--address",
     metavar="URL",
     help="Where OUT will be on the web. Pages get tags for links on other sites, and "
-    "citations get the address.",
+    "citations get the address.  [default: as the last version]",
 )
 @click.option(
     "--docs",

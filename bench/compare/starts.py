@@ -9,6 +9,7 @@ finds much in an encoder before any training, and training may reduce it.
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -145,15 +146,16 @@ def start_command(rows: Sequence[Row], table: Table, records: Mapping[str, RunRe
     """
     first = rows[0]
     methods = ",".join(dict.fromkeys(row.name for row in rows))
-    words = [f"bench run {methods} --budget 0steps --seeds 1 --backbone {first.backbone}"]
-    words.append(f"--setting {first.setting} --suite {_suite_words(table)}")
+    words = ["bench", "run", methods, "--budget", "0steps", "--seeds", "1"]
+    words += ["--backbone", first.backbone, "--setting", first.setting]
+    words += ["--suite", _suite_words(table)]
     if first.setting == "unsupervised":
-        words.append("--corpus builtin")
+        words += ["--corpus", "builtin"]
     codes = []
     for row in rows:
         made = records[row.runs[0]].provenance
         codes += [made.plugin, made.execution.suites.get(table.suite)]
     for file in dict.fromkeys(code.package for code in codes if code is not None):
         if file and file.endswith(".py"):
-            words.append(f"--plugin {file}")
-    return " ".join(words)
+            words += ["--plugin", file]
+    return shlex.join(words)

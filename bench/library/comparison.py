@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bench.base.errors import BenchError
-from bench.board.publish.versions import main_budget_of
+from bench.board.publish.versions import judged_as
 from bench.compare import tables
 from bench.compare.senders import with_senders
 from bench.library.arguments import PathLike, as_path, check_argument
@@ -34,7 +34,7 @@ def compare_runs(
         what: Results, ids (or their beginnings), folders of runs, names of evaluated models; one of
             these, or several.
         baseline: A method (its name or its class), a model's name, or one of the results. None:
-            simcse.
+            that of the version which the runs are in, else simcse.
         together: Put all settings and backbones into one table.
         runs: The folder of the runs. None: $BENCH_RUNS, or ./runs.
 
@@ -58,10 +58,11 @@ def compare_runs(
     elif baseline is not None:
         check_argument("baseline", baseline, str)
     compared = [result.run for result in results.values()]
+    published = judged_as(compared)
     made = tables.make_tables(
         with_senders(compared),
-        baseline=baseline,
+        baseline=baseline or published.baseline,
         together=together,
-        main_budget=main_budget_of(compared),
+        main_budget=published.main_budget,
     )
     return Tables(made)

@@ -48,7 +48,8 @@ def publish_runs(
         out: The folder of the versions.
         runs: The folder of the runs, perhaps of a version. None: $BENCH_RUNS, or ./runs.
         submissions: Also publish the runs in this folder, each checked.
-        baseline: The row that the others are compared with. None: simcse.
+        baseline: The row that the others are compared with. None: as in the last version; "":
+            simcse.
         title: Heading of the pages. None: the last version's.
         note: The first thing that readers should know. None: the last version's.
         preview: Write ``out``/preview, which the next preview replaces, and no version.

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, convert
@@ -165,7 +166,8 @@ def read_custom(file: Path) -> CustomRecipe:
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8"))
         if "run" in table:
-            raise BenchError(f"{file} is a plan, and no recipe", f"bench run --plan {file}")
+            command = f"bench run --plan {quote(str(file))}"
+            raise BenchError(f"{file} is a plan, and no recipe", command)
         if "values" not in table:
             raise ValueError("it has no [values]")
         table |= {"values": _triples(table["values"]), "file": str(file)}

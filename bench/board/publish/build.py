@@ -76,14 +76,14 @@ class PublishOptions:
     title: str | None = None
     # the first thing that readers should know; None: the last version's; "" is none
     note: str | None = None
-    # the row that the others are compared with; None: simcse
+    # the row that the others are compared with; None: as in the last version; "" is simcse
     baseline: str | None = None
     # the length of training with the tables that come first: "1000steps"; None: as in the last
     # version; "" is the length of most runs
     main_budget: str | None = None
     # write ``out``/preview, which the next preview replaces, and no version
     preview: bool = False
-    # the future address of ``out``, for links that other sites show
+    # the future address of ``out``, for links that other sites show; None: the last version's
     address: str | None = None
     # the address of the documentation, which pages link to
     docs: str | None = None
@@ -138,16 +138,21 @@ def publish_version(
 def _settled(options: PublishOptions, last: Version | None, out: Path) -> PublishOptions:
     """Return the options with the last version's texts in the place of those that are None."""
     title, note, main_budget = options.title, options.note, options.main_budget
+    baseline, address = options.baseline, options.address
     if last is not None:
         title = last.title if title is None else title
         note = last.note if note is None else note
         main_budget = last.main_budget if main_budget is None else main_budget
+        if baseline is None and last.judged is not None:
+            baseline = last.judged.baseline
+        address = last.address if address is None else address
     return replace(
         options,
         title=title or TITLE,
         note=note or None,
+        baseline=baseline or None,
         main_budget=canonical_budget(main_budget) if main_budget else "",
-        address=options.address.rstrip("/") + "/" if options.address else "",
+        address=address.rstrip("/") + "/" if address else "",
         docs=options.docs or docs_beside(out),
     )
 

@@ -21,6 +21,7 @@ from bench.board.pages.links import BESIDE
 from bench.board.pages.matrix import ShownMatrix
 from bench.board.verify import check_manifest
 from bench.board.verify.findings import RunReport
+from bench.compare.rule import RULE
 from bench.records.packed import MANIFEST
 from bench.records.record import RunRecord
 from bench.records.run import Run
@@ -49,7 +50,7 @@ class PublishedRow(Struct):
 class Judged(Struct):
     """How the tables of a version were judged: the number of the rule, and what was asked for."""
 
-    rule: int
+    rule: int = RULE
     baseline: str | None = None
     main_budget: str = ""
 
@@ -139,18 +140,27 @@ def read_version(folder: Path) -> Version:
     return version
 
 
-def main_budget_of(runs: Sequence[Run]) -> str:
-    """Return the main budget of the version that all of these runs are in; "" if there is none."""
+def judged_as(runs: Sequence[Run]) -> Judged:
+    """Return what the tables of the version that all of these runs are in were asked for; nothing
+    if there is no version. Its baseline counts only if it is a row of these.
+    """
     folders = {run.folder.parent for run in runs}
     if len(folders) != 1:
-        return ""
+        return Judged()
     folder = folders.pop()
     if folder.name != RUNS:
-        return ""
+        return Judged()
     try:
-        return read_version(folder.parent).main_budget
+        version = read_version(folder.parent)
     except DataDamaged:  # no version, or somebody's own tables.json
-        return ""
+        return Judged()
+    asked = Judged(main_budget=version.main_budget)
+    rows: set[str] = set()
+    for run in runs:
+        rows |= {run.record.label, f"{run.record.label} {run.record.backbone_name}"}
+    if version.judged is not None and version.baseline in rows:
+        asked.baseline = version.judged.baseline
+    return asked
 
 
 def docs_beside(out: Path) -> str:

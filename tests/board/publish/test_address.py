@@ -59,6 +59,14 @@ def test_with_an_address_every_page_has_its_own(quick: Publish, out: Path) -> No
     assert report.differences == []
 
 
+def test_the_next_version_keeps_the_address(quick: Publish, out: Path) -> None:
+    quick(address=ADDRESS)
+    quick(note="Second.")
+    assert json.loads((out / "v2" / "tables.json").read_bytes())["address"] == f"{ADDRESS}/"
+    quick(note="Third.", address="")
+    assert "address" not in json.loads((out / "v3" / "tables.json").read_bytes())
+
+
 @pytest.mark.parametrize(
     ("option", "text"),
     [

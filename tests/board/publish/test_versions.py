@@ -4,6 +4,7 @@ verified from the folder alone.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -81,10 +82,15 @@ def test_the_main_budget_is_that_of_the_last_version(quick: Publish, runs: Path,
     assert (made.name, first_length()) == ("v3", "100steps")
 
 
-def test_another_baseline_makes_another_version(quick: Publish) -> None:
+def test_another_baseline_makes_another_version_and_stays(quick: Publish, out: Path) -> None:
     quick()
     assert quick(baseline="promcse").name == "v2"
     assert quick(baseline="promcse").folder is None
+    assert quick().folder is None, "as in the last version"
+    compared = json.loads(bench("compare", "--runs", out / "v2" / "runs", "--json").stdout)
+    assert compared["tables"][0]["baseline"] == "promcse"
+    back = quick(baseline="")
+    assert (back.name, back.board.tables[0].table.baseline) == ("v3", "simcse")
 
 
 def test_runs_that_cannot_be_published_are_named_without_the_publishers_folders(
