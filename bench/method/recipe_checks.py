@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 
 from bench.base.errors import BenchError, UnknownName
 from bench.base.text import list_names
-from bench.method.contract import Method
+from bench.method.contract import Method, fitted
 from bench.method.encoder_recipe import encoder_keys
 from bench.method.recipe import Value
-from bench.method.recipe_defaults import ENCODER_VALUES, ON_REQUEST, TRAINING
+from bench.method.recipe_defaults import ENCODER_VALUES, ON_REQUEST, TRAINING, harness_keys
 from bench.method.recipe_files import Entry
 from bench.method.recipe_types import FRACTIONS, wrong_kind
 from bench.method.recipes import sourced, variants_of
@@ -54,10 +54,14 @@ def check_overrides(
     overrides: Mapping[str, str], methods: Sequence[type[Method]], trained: bool
 ) -> None:
     """Raise BenchError for a key of ``--set`` that no method has, for a decimal comma, and for a
-    value of a training if no method has one (``trained``).
+    value of a training if no method has one (``trained``; one that is fitted in a pass has few).
     """
-    known: dict[str, Value] = {**TRAINING, **ON_REQUEST} if trained else {}
+    known: dict[str, Value] = {}
     for method in methods:
+        if trained:
+            known |= {key: TRAINING[key] for key in harness_keys(method, trained)}
+        if trained and fitted(method) != "pass":
+            known |= ON_REQUEST
         known |= encoder_keys(method, trained=trained)
         known |= sourced({**method.defaults, **method.optional}, "")
     for key, text in overrides.items():

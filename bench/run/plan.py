@@ -15,7 +15,7 @@ from bench.base.errors import BenchError
 from bench.base.user_code import plugin_code
 from bench.data.sets import DataFolder
 from bench.method.config import RunConfig
-from bench.method.contract import Method
+from bench.method.contract import fitted
 from bench.method.plugins import Plugin, Registry
 from bench.method.recipe import Recipe
 from bench.method.recipe_checks import check_overrides, trains_nothing
@@ -47,13 +47,17 @@ def plan_configs(
         check_config(config)
     named = [name for config in configs for name, _ in config.named]
     classes = list(dict.fromkeys(registry[name].cls for name in named))
-    trained = any(learns(cls, setting) for cls in classes for setting in cls.settings)
+    learning = [cls for cls in classes if any(learns(cls, setting) for setting in cls.settings)]
+    trained = bool(learning)
+    takes_steps = any(fitted(cls) != "pass" for cls in learning)
     scored: dict[tuple[str, ...], ScoredTasks] = {}
     planned: list[PlannedRun] = []
     for config in configs:
         check_overrides(config.recipe_values, classes, trained)
-        if not trained:
-            check_trains(config, classes)
+        if not trained and config.corpus is not None:
+            raise trains_nothing("--corpus", [cls.name for cls in classes])
+        if not takes_steps and config.chunk is not None:
+            raise trains_nothing("--chunk", [cls.name for cls in classes])
         if config.suites not in scored:
             scored[config.suites] = find_scored_tasks(config.suites, data)
         recipes = read_recipe_files(config.recipes, named)
@@ -82,13 +86,6 @@ def read_recipe_files(files: Sequence[str], methods: Collection[str]) -> dict[st
             )
         recipes[custom.method] = custom
     return recipes
-
-
-def check_trains(config: RunConfig, classes: Sequence[type[Method]]) -> None:
-    """Raise BenchError for a text or a chunk of a training that none of the methods has."""
-    for option, value in (("--corpus", config.corpus), ("--chunk", config.chunk)):
-        if value is not None:
-            raise trains_nothing(option, [cls.name for cls in classes])
 
 
 def _runs_of(planner: Planner, registry: Registry) -> Iterator[PlannedRun]:

@@ -60,6 +60,13 @@ MISTAKES = {
         "trains nothing",
     ],
     "run cls --backbone tiny --suite pairs.tsv --chunk 4": ["--chunk", "cls trains nothing"],
+    "run whitening --backbone tiny --suite pairs.tsv --chunk 4": ["--chunk", "whitening"],
+    "run whitening --backbone tiny --suite pairs.tsv --budget 5steps": ["budget", "whitening"],
+    "run whitening --backbone tiny --suite pairs.tsv --set learning_rate=1": [
+        "learning_rate=1",
+        "whitening trains nothing",
+    ],
+    "run whitening --backbone tiny --suite pairs.tsv --set adapter=lora": ["adapter", "whitening"],
     "run cls --backbone tiny --suite pairs.tsv --setting supervised": ["--setting", "nothing"],
     "run cls last-avg --suite pairs.tsv --set select_on=last": ["cls and last-avg train nothing"],
     "search cls --backbone tiny --suite pairs.tsv": ["cls cannot be searched", "not trained"],
