@@ -25,15 +25,20 @@ def with_values(table: Table, records: Mapping[str, RunRecord]) -> Table:
     """Return the table with the sources of each row's values, and with the values that every paper
     states, or in which two of its rows differ.
 
-    A value that only the recipe of one row has sets no two rows apart.
+    A value that only the recipe of one row has sets no two rows apart. An untrained start has no
+    values: it took no step.
     """
-    values = [_values([records[run] for run in row.runs]) for row in table.rows]
+    values: list[dict[str, str]] = []
+    sources = []
+    for row in table.rows:
+        runs = [] if row.is_start else [records[run] for run in row.runs]
+        values.append(_values(runs) if runs else {})
+        kinds = dict.fromkeys(map(kind_of_values, runs))
+        sources.append(", ".join(kind for kind in kinds if kind))
     shown = _shown(values)
     rows = []
-    for row, of_row in zip(table.rows, values, strict=True):
+    for row, of_row, source in zip(table.rows, values, sources, strict=True):
         told = {key: of_row[key] for key in shown if of_row.get(key, NULL) != NULL}
-        kinds = dict.fromkeys(kind_of_values(records[run]) for run in row.runs)
-        source = ", ".join(kind for kind in kinds if kind)
         rows.append(replace(row, trained_with=told, values=source))
     return replace(table, rows=tuple(rows))
 

@@ -171,3 +171,31 @@ def test_starts_stand_in_the_tables_of_every_length_and_text(
     tables = make_tables([*runs, *longer, start(tmp_path, "simcse", 1.0)])
     assert [table.budget for table in tables] == ["", "2000steps"]
     assert all("SimCSE (step 0)" in shown(table) for table in tables)
+
+
+def test_a_backbone_as_good_without_training_is_named(runs: list[Run], tmp_path: Path) -> None:
+    def vectors(method: str, noise: float) -> Run:
+        made = sts_run(tmp_path, method, None, noise, setting="none")
+        return Run(made, tmp_path / made.run_id)
+
+    said = "not trained, and not below SimCSE on the STS average: "
+    table = only(make_tables([*runs, vectors("cls", 1.2), start(tmp_path, "ct", 0.2)]))
+    assert not any(note.startswith(said) for note in table_notes(table))
+    high = [vectors("first-last-avg", 0.2), vectors("last-avg", 0.3)]
+    table = only(make_tables([*runs, vectors("cls", 1.2), *high]))
+    (note,) = [note for note in table_notes(table) if note.startswith(said)]
+    base = row_named(table, "simcse").cells[-1]
+    names = {"first-last-avg": "first-last avg", "last-avg": "last avg"}
+    told = []
+    for method, name in names.items():
+        cell = row_named(table, method).cells[-1]
+        assert base is not None and cell is not None
+        told.append(f"{name} (+{round(cell.mean, 2) - round(base.mean, 2):.2f})")
+    assert note == f"{said}{told[0]} and {told[1]}"
+
+
+def test_a_start_has_no_training_values(runs: list[Run], tmp_path: Path) -> None:
+    table = only(make_tables([*runs, start(tmp_path, "ct", 1.0)]))
+    values = {row.is_start: (row.values, row.trained_with) for row in table.rows}
+    assert values[True] == ("", {}) and values[False][1]["steps"]
+    assert not any(row.notes for row in table.rows if row.is_start)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from bench.base.grid import Grid, grid
-from bench.base.text import plural
+from bench.base.text import capitalised, plural
 from bench.board.board import Board
 from bench.board.matrix import MatrixCell, MatrixRow
 from bench.board.pages.links import method_link, minus, run_link
@@ -23,7 +23,7 @@ from bench.compare.statistics.table import (
     Row,
     Table,
 )
-from bench.compare.words.finding import table_finding
+from bench.compare.words.finding import as_good_untrained, table_finding
 from bench.compare.words.names import row_name, suite_name, table_name
 from bench.papers import claimed_gain
 from bench.papers.names import CLAIMED_ON
@@ -105,13 +105,20 @@ def shown_matrix(board: Board) -> ShownMatrix | None:
 
 
 def other_findings(board: Board) -> str:
-    """State what the columns after the first find, a sentence each; the headline has the first,
-    and names the length of training.
+    """State what the columns find: the headline has the first one's, and names the length of
+    training. Each says, too, if the backbone is as good without training.
     """
     if board.matrix is None:
         return ""
-    tables = [replace(shown.table, length="") for shown in board.matrix.columns[1:]]
-    return " ".join(table_finding(table).claim for table in tables)
+    said = []
+    for place, shown in enumerate(board.matrix.columns):
+        table = replace(shown.table, length="")
+        if place:
+            said.append(table_finding(table).claim)
+        untrained = as_good_untrained(table)
+        if untrained:
+            said.append(f"{capitalised(untrained)}.")
+    return " ".join(said)
 
 
 def _score(cell: MatrixCell | None) -> ShownScore:

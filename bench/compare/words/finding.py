@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.base.text import list_names, plural
-from bench.compare.formatting import score
+from bench.compare.formatting import score, signed_number
 from bench.compare.statistics.table import (
     BETTER,
     FEW_SEEDS,
+    FOR_SCALE,
     INCONCLUSIVE,
     NOT_TRAINED,
     WORSE,
@@ -192,6 +193,26 @@ def _not_trained_sentence(table: Table) -> str:
         if row.is_baseline and row.is_at_start:
             said.append(f"{row_name(row, table)} itself is not above its untrained start.")
     return " ".join(said)
+
+
+def as_good_untrained(table: Table) -> str:
+    """Return "not trained, and not below SimCSE on the transfer average: CLS (+0.53)": the
+    baseline's backbone as it comes; "" if it is below, or was not scored."""
+    baseline = next((row for row in table.rows if row.is_baseline), None)
+    if baseline is None or not baseline.is_fitted:
+        return ""
+    found = []
+    for row, cell in ranked_rows(table):
+        is_backbone = row.stands == FOR_SCALE and row.backbone == baseline.backbone
+        if not is_backbone or row.is_start or cell.against is None:
+            continue
+        if cell.against.difference >= 0:
+            difference = signed_number(cell.against.difference, cell.decimals)
+            found.append(f"{row_name(row, table)} ({difference})")
+    if not found:
+        return ""
+    place = f"{baseline_name(table)} on {column_name(table)}"
+    return f"not trained, and not below {place}: {list_names(found, MOST_NAMED)}"
 
 
 def why_untested(row: Row, table: Table) -> str:

@@ -21,7 +21,12 @@ from bench.compare.differences import (
 from bench.compare.formatting import score
 from bench.compare.starts import asks_for_starts, start_command, starts_of
 from bench.compare.statistics.table import FEW_SEEDS, NOT_TRAINED, Row, Table
-from bench.compare.words.finding import MOST_NAMED, comparison_of, why_untested
+from bench.compare.words.finding import (
+    MOST_NAMED,
+    as_good_untrained,
+    comparison_of,
+    why_untested,
+)
 from bench.compare.words.names import baseline_name, row_name, row_names
 from bench.papers.names import printed_dimensions
 from bench.records.record import RunRecord
@@ -88,6 +93,9 @@ def with_notes(table: Table, tables: Sequence[Table], records: Mapping[str, RunR
     if failed:
         named = list_names((f"{record.run_id} ({record.error})" for record in failed), 3)
         of_table.append(f"not scored in full: {named}")
+    untrained = as_good_untrained(table)
+    if untrained:
+        of_table.append(untrained)
     of_table += [*_start_notes(table, records), *_seed_notes(table), *rows_elsewhere(table, tables)]
     return replace(table, rows=tuple(rows), notes=(*table.notes, *of_table))
 
