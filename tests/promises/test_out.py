@@ -25,13 +25,13 @@ import numpy as np
 import bench
 
 inputs, folder = map(Path, sys.argv[1:3])
-options = dict(
+place = dict(
     backbone=inputs / "tiny", corpus=inputs / "corpus.txt", suites=folder / "pairs.tsv",
-    runs=folder / "runs", seeds=1, progress=False, batch_size=8, max_steps=4, select_on="last",
-    learning_rate=0.005,
+    runs=folder / "runs", seeds=1, progress=False,
 )
+options = place | dict(batch_size=8, max_steps=4, select_on="last", learning_rate=0.005)
 results = {one.record.method: one for one in bench.train(["simcse", "promcse", "cls"], **options)}
-results["whitening"] = bench.train("whitening", components=9, **options)[0]
+results["whitening"] = bench.train("whitening", components=9, **place)[0]
 results["lora"] = bench.train("simcse", adapter="lora", **options)[0]
 own = {}
 for name, result in results.items():
