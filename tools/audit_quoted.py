@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from bench.papers import WEIGHTED, ReferenceResult, read_rows, read_scores, results
+from bench.papers import WEIGHTED, ReferenceResult, read_scores, read_tsv, results
 
 SOURCES_FILE = Path(__file__).parent / "quoted.tsv"
 KEY = ("source", "metric", "setting", "method", "backbone", "variant")
@@ -36,7 +36,7 @@ def _cells() -> dict[tuple[str, ...], tuple[str, float]]:
                 names = [getattr(cell, name) for name in KEY[1:]]
                 # the first of two rows counts
                 found.setdefault((source, *names, cell.task), (cell.table, cell.value))
-    for row in read_rows(SOURCES_FILE):
+    for row in read_tsv(SOURCES_FILE):
         names = [row[name] for name in KEY]
         for task, _, value, _ in read_scores(row):
             found[(*names, task)] = (row["table"], value)

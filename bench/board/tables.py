@@ -13,7 +13,7 @@ from bench.compare.costs import COSTS
 from bench.compare.statistics.table import Row, Table
 from bench.compare.words.finding import verdict_word
 from bench.compare.words.names import short_text
-from bench.records.names import text_of
+from bench.records.names import protocol_text
 from bench.records.record import RunRecord
 
 OF_MACHINE = [column for column in COSTS if column.of_machine]
@@ -152,7 +152,7 @@ def page_tables(tables: Sequence[BoardTable]) -> tuple[PageTable, ...]:
 def _says_the_same(other: Table, usual: Table) -> bool:
     """Say if a table has the runs of one in its suite's usual protocol, and a word for each row
     that is the same."""
-    if PROTOCOLS.get(usual.suite) != usual.protocol or text_of(other.protocol):
+    if PROTOCOLS.get(usual.suite) != usual.protocol or protocol_text(other.protocol):
         return False
     if other.protocol == usual.protocol or other.head is None or other.columns != usual.columns:
         return False

@@ -12,7 +12,7 @@ import click
 from bench.base.errors import BenchError
 from bench.base.findings import Finding
 from bench.cli.options import data_option, json_option, print_findings, print_json
-from bench.cli.run_options import read_pairs
+from bench.cli.run_options import read_set_values
 from bench.data.sets import DataFolder
 from bench.method.plugins import discover
 from bench.score.suites import suite, suite_names, suite_plugin, use_files
@@ -33,7 +33,7 @@ def check(files: tuple[str, ...], pairs: tuple[str, ...], data: Path | None, as_
     """
     failures = 0
     for name in files:
-        checked = _findings_by_name(name, read_pairs(pairs), data)
+        checked = _findings_by_name(name, read_set_values(pairs), data)
         for checked_name, findings in checked.items():
             failed = sum(finding.failed for finding in findings)
             failures += failed

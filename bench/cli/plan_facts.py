@@ -9,8 +9,8 @@ from bench.base.text import format_bytes, list_names, plural, seed_ranges, with_
 from bench.cli.plan_rows import PlanRow
 from bench.data.sets import Pending, data_sets
 from bench.method.budget import budget_of
-from bench.method.contract import fitted
-from bench.records.names import RAW, text_of
+from bench.method.contract import how_fitted
+from bench.records.names import RAW, protocol_text
 from bench.run.memory import texts_of_row
 from bench.run.needs import pending_size
 from bench.run.planned import PlannedRun
@@ -114,7 +114,7 @@ def _training_text(row: PlanRow) -> str:
     text = run.corpus.name
     text += f", {size:,} rows" if size else ", rows not counted yet"
     recipe = run.recipe
-    if fitted(run.plugin.cls) == "pass":
+    if how_fitted(run.plugin.cls) == "pass":
         return f"{text}, fitted in one pass"
     budget = budget_of(recipe)
     most = recipe.get("max_steps")
@@ -137,7 +137,7 @@ def scores_text(rows: Sequence[PlanRow]) -> str:
     """Write the tasks that all rows share, and the form of their texts if it is not the usual."""
     names: dict[str, dict[str, None]] = {}
     for task in rows[0].first.tasks:
-        names.setdefault(text_of(task.protocol), {})[task.name] = None
+        names.setdefault(protocol_text(task.protocol), {})[task.name] = None
     first, *others = names.items()
     parts = [_in_form(list_names(first[1], 20), first[0])]
     for form, tasks in others:

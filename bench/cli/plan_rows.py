@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.method.contract import fitted
+from bench.method.contract import how_fitted
 from bench.papers import PrintedRow
 from bench.records import RunsFolder
 from bench.run.done import is_finished
@@ -51,7 +51,7 @@ class PlanRow:
     @property
     def in_steps(self) -> bool:
         """True if the runs are trained, and not in one pass of the method's own."""
-        return self.first.corpus is not None and fitted(self.first.plugin.cls) != "pass"
+        return self.first.corpus is not None and how_fitted(self.first.plugin.cls) != "pass"
 
 
 def plan_rows(
@@ -74,7 +74,7 @@ def _plan_row(
 ) -> PlanRow:
     run = runs[0]
     steps = None
-    if run.corpus is not None and fitted(run.plugin.cls) != "pass":
+    if run.corpus is not None and how_fitted(run.plugin.cls) != "pass":
         steps = known_steps(run.recipe, len(run.corpus))
     held = held_by(run)
     memory = None

@@ -211,11 +211,11 @@ def _in_parts(typed: Mapping[str, Any]) -> dict[str, Any]:
     if len(typed.get("corpus", ())) == 1:
         values["corpus"] = typed["corpus"][0]
     if "overrides" in typed:
-        values["overrides"] = read_pairs(typed["overrides"])
+        values["overrides"] = read_set_values(typed["overrides"])
     return values
 
 
-def read_pairs(pairs: Sequence[str]) -> dict[str, str]:
+def read_set_values(pairs: Sequence[str]) -> dict[str, str]:
     """Read the texts KEY=VALUE of ``--set``. A value stays as it was typed; "A,B,C" is a series.
 
     Raises BenchError for a text without a key or without "=".

@@ -16,7 +16,7 @@ from bench.records.copies import distinct_runs
 from bench.records.record import Score, read_record
 from bench.records.run import Run
 from bench.records.store import RunsFolder, runs_of_version
-from bench.score.suites import OWN, Task, split_names, suite
+from bench.score.suites import OWN, Task, split_suites, suite
 
 FIELDS = {
     "backbone": ("backbone", "backbone_name"),
@@ -128,7 +128,7 @@ def name_files_by_protocol(
     known = {score.protocol for run in runs for score in run.record.scores}
     names: list[str] = []
     tasks: dict[str, Task] = {}
-    for part in split_names(text):
+    for part in split_suites(text):
         if not part.startswith(f"{OWN}:"):
             names.append(part)
             continue

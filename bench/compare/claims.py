@@ -27,7 +27,7 @@ from bench.compare.statistics.table import (
 )
 from bench.compare.words.names import budget_words, suite_name
 from bench.papers.claims import Claim, claims
-from bench.records.names import text_of
+from bench.records.names import protocol_text
 from bench.records.run import Run
 
 
@@ -78,7 +78,7 @@ def _test(
         table = tables[place]
         if (table.suite, table.setting) != (claim.suite, claim.setting):
             continue
-        if text_of(table.protocol) or claim.task not in table.columns:
+        if protocol_text(table.protocol) or claim.task not in table.columns:
             continue
         found = {name: _find_row(table, runs, name) for name in claim.needs}
         row, baseline = found.values()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bench.compare.statistics.table import AVERAGE, Cell, Table
 from bench.records import RunRecord
-from bench.records.names import OWN_DATA, text_of
+from bench.records.names import OWN_DATA, protocol_text
 from bench.records.record import Score
 from bench.score.suites import find_metric
 
@@ -53,7 +53,7 @@ def _by_suite(record: RunRecord) -> Iterator[tuple[str, str, list[Score]]]:
             if (known.suite, known.protocol) == (suite, protocol)
         }
         average = scores.pop(AVERAGE, None)
-        several = sum(other == suite for other, _ in protocols) > 1 or bool(text_of(protocol))
+        several = sum(other == suite for other, _ in protocols) > 1 or bool(protocol_text(protocol))
         if suite == OWN_DATA:
             named = [known for known in record.scores if known.suite == suite]
             several = sum(known.task in scores for known in named) > len(scores)

@@ -15,7 +15,7 @@ import numpy as np
 from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.table import AVERAGE
 from bench.data.sets import DataFolder
-from bench.records.names import text_of
+from bench.records.names import protocol_text
 from bench.records.predictions import Predicted, read_predicted, same_items
 from bench.records.record import ScoreKey
 from bench.records.run import Run
@@ -92,7 +92,7 @@ def disagreements(
     by_task: dict[tuple[str, str, str], Disagreement] = {}
     error = BenchError("these two runs share no task with predictions", "bench runs RUN")
     for key, metric in shared.items():
-        place = (key.suite, key.task, text_of(key.protocol))
+        place = (key.suite, key.task, protocol_text(key.protocol))
         if (key.task in tasks or not tasks) and place not in by_task:
             try:
                 by_task[place] = _disagreement(key, metric, first, second, texts, top)

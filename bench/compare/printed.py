@@ -37,7 +37,7 @@ from bench.papers import (
     meaning,
 )
 from bench.papers.remarks import remarks
-from bench.records.names import OWN_DATA, text_of
+from bench.records.names import OWN_DATA, protocol_text
 from bench.records.record import RunRecord, Score, ScoreKey, is_given_by_user
 from bench.score.metrics.metric import metric_named
 
@@ -58,7 +58,7 @@ def score_of(record: RunRecord, cell: ReferenceResult) -> Score | None:
             continue
         if score.protocol == cell.protocol:
             return score
-        if cell.protocol == UNKNOWN and not text_of(score.protocol):
+        if cell.protocol == UNKNOWN and not protocol_text(score.protocol):
             return score
     return None
 

@@ -23,7 +23,7 @@ from bench.compare.trained_with import with_values
 from bench.compare.words.names import short_text
 from bench.compare.words.notes import with_notes
 from bench.records.copies import distinct_runs
-from bench.records.names import text_of
+from bench.records.names import protocol_text
 from bench.records.record import RunRecord
 from bench.records.run import Run
 
@@ -130,7 +130,7 @@ def _in_order(tables: Sequence[Table], main_budget: str, usual: Usual) -> list[T
             table.backbone or "",
             SUITES.index(table.suite) if table.suite in SUITES else len(SUITES),
             table.suite,
-            bool(text_of(table.protocol)),
+            bool(protocol_text(table.protocol)),
             table.protocol,
             table.budget,
             bool(table.text),

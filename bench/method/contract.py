@@ -192,7 +192,7 @@ class Method:
             raise BenchError(f"{folder} is a checkpoint of '{stored}', not of '{self.name}'")
 
 
-def fitted(cls: type[Method]) -> str | None:
+def how_fitted(cls: type[Method]) -> str | None:
     """Say how a method is fitted on unlabelled text: in one "pass" of its own, or in "steps" of the
     training loop; None if it is not.
     """

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from bench.backbones import Reference
 from bench.base.errors import BenchError
-from bench.method.contract import Method, fitted
+from bench.method.contract import Method, how_fitted
 from bench.method.encoder_values import LORA, SAME
 from bench.method.own_vectors import own_backbone
 from bench.method.recipe import Recipe, Value
@@ -38,7 +38,7 @@ def encoder_keys(method: type[Method], *, trained: bool) -> dict[str, Value]:
     """
     if own_backbone(method) is not None:
         return {}
-    takes_steps = trained and fitted(method) != "pass"
+    takes_steps = trained and how_fitted(method) != "pass"
     names = tuple(ENCODER_VALUES) if takes_steps else ENCODER_VALUES_UNTRAINED
     if "dtype" in method.optional:
         names = tuple(name for name in names if name != "base_dtype")

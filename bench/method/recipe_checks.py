@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from bench.base.errors import BenchError, UnknownName
 from bench.base.text import list_names
-from bench.method.contract import Method, fitted
+from bench.method.contract import Method, how_fitted
 from bench.method.encoder_recipe import encoder_keys
 from bench.method.recipe import Value
 from bench.method.recipe_defaults import ENCODER_VALUES, ON_REQUEST, TRAINING, harness_keys
@@ -60,7 +60,7 @@ def check_overrides(
     for method in methods:
         if trained:
             known |= {key: TRAINING[key] for key in harness_keys(method, trained)}
-        if trained and fitted(method) != "pass":
+        if trained and how_fitted(method) != "pass":
             known |= ON_REQUEST
         known |= encoder_keys(method, trained=trained)
         known |= sourced({**method.defaults, **method.optional}, "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from bench.method.contract import Method, fitted
+from bench.method.contract import Method, how_fitted
 from bench.method.own_vectors import own_backbone
 from bench.method.recipe import Value
 
@@ -112,5 +112,5 @@ ONE_PASS = ("max_seq_length", "dropout", "corpus_column")
 def harness_keys(method: type[Method], trained: bool) -> tuple[str, ...]:
     """Return the harness's recipe keys that a method uses, if it is trained (or fitted) or not."""
     if trained:
-        return ONE_PASS if fitted(method) == "pass" else tuple(TRAINING)
+        return ONE_PASS if how_fitted(method) == "pass" else tuple(TRAINING)
     return ("dropout",) if own_backbone(method) is None else ()

@@ -37,7 +37,7 @@ from bench.papers.printed import (
     rows,
     tables,
 )
-from bench.papers.reading import HERE, find_paper, papers, read_every, read_rows, read_scores
+from bench.papers.reading import HERE, find_paper, papers, read_every, read_scores, read_tsv
 
 __all__ = [
     "AVERAGE",
@@ -72,7 +72,7 @@ __all__ = [
     "printed_names",
     "printed_points",
     "read_every",
-    "read_rows",
+    "read_tsv",
     "read_scores",
     "released_checkpoints",
     "released_for",

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from bench.papers.reading import HERE, read_rows
+from bench.papers.reading import HERE, read_tsv
 
 
 @cache
 def printed_to_hub() -> Mapping[str, str]:
     """Return printed name -> owner and name on the hub: "opt-1.3b" -> "facebook/opt-1.3b"."""
-    return {row["printed"]: row["hub"] for row in read_rows(HERE / "backbones.tsv")}
+    return {row["printed"]: row["hub"] for row in read_tsv(HERE / "backbones.tsv")}
 
 
 def printed_names(backbone: str) -> set[str]:

@@ -6,14 +6,14 @@ from __future__ import annotations
 from functools import cache
 
 from bench.base.text import with_variant
-from bench.papers.reading import HERE, read_rows
+from bench.papers.reading import HERE, read_tsv
 
 FILE = HERE / "names.tsv"
 
 
 @cache
 def _rows() -> dict[tuple[str, str], dict[str, str]]:
-    return {(row["method"], row["variant"]): row for row in read_rows(FILE)}
+    return {(row["method"], row["variant"]): row for row in read_tsv(FILE)}
 
 
 def printed_name(method: str, variant: str = "") -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.base.errors import BenchError, UnknownName
 from bench.papers.printed import results
-from bench.papers.reading import HERE, find_paper, read_every, read_rows
+from bench.papers.reading import HERE, find_paper, read_every, read_tsv
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class PaperPart:
     def words(self) -> list[dict[str, str]]:
         """The rows of a table of words, such as templates; empty for any other part."""
         file = HERE / self.paper / f"{self.short}.tsv"
-        return read_rows(file) if file.exists() else []
+        return read_tsv(file) if file.exists() else []
 
 
 PART = re.compile(r"(table|figure) \S+")

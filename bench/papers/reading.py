@@ -85,11 +85,11 @@ def read_every(name: str) -> list[dict[str, str]]:
     for paper in papers().values():
         file = paper.folder / name
         if file.exists():
-            found += [{"paper": paper.name, **row} for row in read_rows(file)]
+            found += [{"paper": paper.name, **row} for row in read_tsv(file)]
     return found
 
 
-def read_rows(file: Path) -> list[dict[str, str]]:
+def read_tsv(file: Path) -> list[dict[str, str]]:
     """Return the rows of a table with tabs and a header; nothing is quoted.
 
     Raises BenchError, naming the line, for one with too many or too few cells.

@@ -25,7 +25,7 @@ WITHOUT_TOKENS = "without-{}-tokens"
 _OTHER_TEXT = re.compile(rf"-({RAW}|{WITHOUT_TOKENS.format('[0-9]+')}|[0-9a-f]{{8}})/[0-9]+")
 
 
-def text_of(protocol: str) -> str:
+def protocol_text(protocol: str) -> str:
     """Return a protocol's word for its texts: "raw", "without-4-tokens", or the hash of a user's
     file, as "1a2b3c4d" of "own-pairs-1a2b3c4d/1"; "" for the texts of the papers.
     """
@@ -44,7 +44,7 @@ def data_key(task: str, protocol: str, suite: str = "") -> str:
     predictions have the same name.
     """
     prefix = f"{suite}/" if suite in FOREIGN else ""
-    text = text_of(protocol)
+    text = protocol_text(protocol)
     return f"{prefix}{task}@{text}" if text else f"{prefix}{task}"
 
 

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.method.config import RunConfig
 from bench.method.context import Context
-from bench.method.contract import fitted
+from bench.method.contract import how_fitted
 from bench.method.encoder_values import adapter_settings
 from bench.method.own_vectors import own_backbone
 from bench.run.planned import PlannedRun
@@ -75,7 +75,7 @@ def held_by(run: PlannedRun) -> Held | None:
     model of unknown sizes, another model that it learns from, word vectors.
     """
     cls = run.plugin.cls
-    if run.corpus is None or fitted(cls) == "pass" or own_backbone(cls) is not None:
+    if run.corpus is None or how_fitted(cls) == "pass" or own_backbone(cls) is not None:
         return None
     from bench.backbones.outline import outline
 

@@ -15,7 +15,7 @@ from bench.base.errors import BenchError
 from bench.base.user_code import plugin_code
 from bench.data.sets import DataFolder
 from bench.method.config import RunConfig
-from bench.method.contract import fitted
+from bench.method.contract import how_fitted
 from bench.method.plugins import Plugin, Registry
 from bench.method.recipe import Recipe
 from bench.method.recipe_checks import check_overrides, trains_nothing
@@ -49,7 +49,7 @@ def plan_configs(
     classes = list(dict.fromkeys(registry[name].cls for name in named))
     learning = [cls for cls in classes if any(learns(cls, setting) for setting in cls.settings)]
     trained = bool(learning)
-    takes_steps = any(fitted(cls) != "pass" for cls in learning)
+    takes_steps = any(how_fitted(cls) != "pass" for cls in learning)
     scored: dict[tuple[str, ...], ScoredTasks] = {}
     planned: list[PlannedRun] = []
     for config in configs:

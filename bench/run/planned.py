@@ -10,7 +10,7 @@ from bench.backbones import Reference
 from bench.base.devices import Precision
 from bench.base.errors import DataMissing
 from bench.data.corpora import Corpus
-from bench.method.contract import Method, fitted
+from bench.method.contract import Method, how_fitted
 from bench.method.plugins import Plugin
 from bench.method.recipe import Recipe
 from bench.method.recipe_files import CustomRecipe
@@ -91,4 +91,4 @@ def determinants(run: PlannedRun) -> dict[str, Any]:
 
 def learns(cls: type[Method], setting: str) -> bool:
     """Return True if a method takes a corpus in a setting, to be trained or fitted."""
-    return setting != NOT_TRAINED or fitted(cls) is not None
+    return setting != NOT_TRAINED or how_fitted(cls) is not None

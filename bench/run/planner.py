@@ -21,7 +21,7 @@ from bench.data.corpora import Corpus
 from bench.data.sets import DataFolder, DataSet, NotFetchedYet, data_sets
 from bench.method.checks import check_direction, check_noise
 from bench.method.config import RunConfig
-from bench.method.contract import FAITHFUL, Method, fitted
+from bench.method.contract import FAITHFUL, Method, how_fitted
 from bench.method.encoder_recipe import check_four_bit_ranks, with_adapter_of_run
 from bench.method.encoder_values import BOTH_WAYS, check_encoder_values
 from bench.method.finished import reads_of
@@ -165,7 +165,7 @@ class Planner:
 
         None: none was typed, they are not known, or the method reads its text in one pass.
         """
-        if corpus is None or "budget" not in overrides or fitted(plugin.cls) == "pass":
+        if corpus is None or "budget" not in overrides or how_fitted(plugin.cls) == "pass":
             return None
         others = {key: text for key, text in overrides.items() if key != "budget"}
         recipe = self.build_recipe(plugin, setting, backbone, variant, others, entry)
@@ -291,7 +291,7 @@ class Planner:
             "dev": inputs.dev.sha256 if inputs.dev else None,
         }
         ranks = parse_target(self.config.on).ranks
-        one_process = ranks == 1 or fitted(plugin.cls) == "pass"
+        one_process = ranks == 1 or how_fitted(plugin.cls) == "pass"
         if trained and recipe.get(FAITHFUL) and not one_process:
             facts["ranks"] = ranks
             notes.append(f"{plugin.name} trains differently on {ranks} processes than on one")

@@ -19,7 +19,7 @@ from bench.method.plugins import Plugin, discover, from_file, register_class
 from bench.papers import find_part
 from bench.run.paper_plan import plan_of_part
 from bench.run.plan_toml import Plan, with_recipes
-from bench.score.suites import split_names, use_files
+from bench.score.suites import split_suites, use_files
 
 
 def make_plan(fields: Mapping[str, Any], file: Path | None = None, paper: str = "") -> Plan:
@@ -43,7 +43,7 @@ def make_plan(fields: Mapping[str, Any], file: Path | None = None, paper: str = 
         use_files(plugins)
     # now the suites of plugin files are known
     runs = [
-        replace_config(config, suites=split_names(",".join(config.suites))) for config in plan.runs
+        replace_config(config, suites=split_suites(",".join(config.suites))) for config in plan.runs
     ]
     return replace(plan, runs=tuple(runs))
 

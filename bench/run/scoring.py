@@ -16,7 +16,7 @@ from bench.method.context import Reporter
 from bench.method.finished import FinishedEncoder
 from bench.method.prompts import Way
 from bench.method.smaller import Smaller
-from bench.records.names import data_key, text_of
+from bench.records.names import data_key, protocol_text
 from bench.records.record import AVERAGE, CorpusUsed, Cost, RunRecord, Score
 from bench.records.store import RunsFolder
 from bench.run.done import code_of_suite, has_other_code
@@ -211,7 +211,9 @@ def with_overlap(
             continue
         sentences = scored_sentences(known.task)
         if sentences:
-            scored.append(ScoredSentences(task.suite, task.name, text_of(task.protocol), sentences))
+            scored.append(
+                ScoredSentences(task.suite, task.name, protocol_text(task.protocol), sentences)
+            )
     if corpus is None or not scored:
         return about
 

@@ -13,7 +13,7 @@ from bench.base.devices import Precision
 from bench.base.errors import BenchError
 from bench.base.launched import launched
 from bench.method.config import RunConfig
-from bench.method.contract import fitted
+from bench.method.contract import how_fitted
 from bench.run.options import combinations_of
 from bench.run.planned import PlannedRun
 from bench.run.target import Target, parse_target
@@ -108,5 +108,5 @@ def check_batches(planned: Sequence[PlannedRun], config: RunConfig) -> None:
     if config.chunk is None and parse_target(config.on).ranks == 1:
         return
     for run in planned:
-        if run.corpus is not None and fitted(run.plugin.cls) != "pass":
+        if run.corpus is not None and how_fitted(run.plugin.cls) != "pass":
             check_split(run.plugin.cls)

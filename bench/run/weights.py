@@ -23,7 +23,7 @@ from bench.method import Context, Method, TrainReport
 from bench.method.checks import check_noise
 from bench.method.config import RunConfig
 from bench.method.context import Reporter
-from bench.method.contract import fitted
+from bench.method.contract import how_fitted
 from bench.method.own_vectors import own_backbone
 from bench.records.names import CHECKPOINT
 from bench.records.record import RunRecord, Training
@@ -59,7 +59,7 @@ def build_for_run(
         dev_score=None if run.dev is None else partial(dev_score, run.dev),
         reporter=reporter,
         should_stop=should_stop,
-        ranks=None if fitted(cls) == "pass" else ranks,  # one process fits it
+        ranks=None if how_fitted(cls) == "pass" else ranks,  # one process fits it
     )
     method = build_method(cls, run.backbone, run.recipe, context, learns=learns(cls, run.setting))
     if own_backbone(cls) is None:

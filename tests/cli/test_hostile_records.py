@@ -36,6 +36,9 @@ BAD = {
     "curly": "{}",
     "percent": "%s%n{0}",
 }
+NOT_UTF8 = "not-utf-8"
+"""Stands in a record for what ``bench`` refuses to write, until it is written."""
+
 FORMS = ("table", "md", "latex", "csv", "json", "html")
 
 
@@ -78,7 +81,11 @@ def bad_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = RunsFolder(tmp_path_factory.mktemp("bad") / "runs")
     for name, words in BAD.items():
         for seed in (1, 2):
-            folder = store.write(hostile(name, words, seed)).parent
+            folder = store.write(
+                hostile(name, words.replace("\udcff\ud800", NOT_UTF8), seed)
+            ).parent
+            sent = (folder / "run.json").read_text().replace(NOT_UTF8, r"\udcff\ud800")
+            (folder / "run.json").write_text(sent)
         (folder / "curve.jsonl").write_text(
             json.dumps({"step": 1, "loss": 1.0, words: words}) + "\nnonsense\x1b[2J\n"
         )

@@ -16,7 +16,7 @@ import pytest
 
 from bench import methods
 from bench.method import Method, Value
-from bench.method.contract import fitted
+from bench.method.contract import how_fitted
 from bench.method.recipe_defaults import TRAINING
 from bench.method.recipe_files import NO_SOURCE, Entry, read_recipes
 from bench.method.recipes import merge_recipe, variants_of
@@ -40,7 +40,7 @@ FILES = sorted(file.stem for file in (FOLDER / "recipes").glob("*.toml"))
 
 
 def learns(cls: type[Method], setting: str) -> bool:
-    return setting != "none" or fitted(cls)
+    return setting != "none" or how_fitted(cls)
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -25,7 +25,7 @@ from models import built, sentences
 from torch import Tensor, nn
 
 from bench.method import Batch, BenchError, Context, Loss, TorchMethod, seed_for
-from bench.method.contract import fitted
+from bench.method.contract import how_fitted
 from bench.method.own_vectors import own_backbone
 from bench.method.plugins import discover
 from bench.method.ranks import Ranks
@@ -61,10 +61,10 @@ def cases() -> Iterator[tuple[str, type[TorchMethod], str, str]]:
         cls: Any = plugin.cls
         if own_backbone(cls) is not None or not issubclass(cls, TorchMethod):
             continue  # the conformance check looks at the gradients of what has no backbone
-        if fitted(cls) == "pass":
+        if how_fitted(cls) == "pass":
             continue
         for setting in cls.settings:
-            if learns(cls, setting) and (setting != NOT_TRAINED or fitted(cls) == "steps"):
+            if learns(cls, setting) and (setting != NOT_TRAINED or how_fitted(cls) == "steps"):
                 yield from (
                     (f"{name}+{v}" if v else name, cls, setting, v) for v in ("", *cls.variants)
                 )

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from bench.base.errors import BenchError
 from bench.method import Batch, Loss, TorchMethod, features, passes
-from bench.method.contract import fitted
+from bench.method.contract import how_fitted
 from bench.method.features import Features
 from bench.method.own_vectors import own_backbone
 from bench.method.plugins import discover
@@ -46,7 +46,7 @@ VALUES: dict[str, dict[str, Any]] = {
 
 def goes(name: str, setting: str, variant: str) -> bool:
     cls = REGISTRY[name].cls
-    if not issubclass(cls, TorchMethod) or fitted(cls) == "pass" or own_backbone(cls):
+    if not issubclass(cls, TorchMethod) or how_fitted(cls) == "pass" or own_backbone(cls):
         return False
     if not learns(cls, setting):
         return False

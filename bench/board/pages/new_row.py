@@ -21,7 +21,7 @@ FOLDER = "mine/runs"
 """The runs of a copy of the version, which a reader adds runs to."""
 
 
-class PlannedRun(Struct):
+class PlanRun(Struct):
     """What the command takes from the plan of a run; a key that the plan leaves out is empty."""
 
     suites: list[str] = []
@@ -38,7 +38,7 @@ class PlannedRun(Struct):
 class PlanFile(Struct):
     """The plan beside a run, as far as the command needs it."""
 
-    run: list[PlannedRun]
+    run: list[PlanRun]
 
 
 def command_for_row(board: Board) -> str:
@@ -78,7 +78,7 @@ def _row_to_copy(trained: list[Row]) -> Row:
     return max(trained, key=lambda row: len(row.runs))
 
 
-def _plan_of(run: Run) -> PlannedRun | None:
+def _plan_of(run: Run) -> PlanRun | None:
     """Return the first run of the plan beside a run; None if there is none, or it cannot be read."""
     try:
         planned = msgspec.toml.decode(plan_text(run), type=PlanFile).run
@@ -87,14 +87,14 @@ def _plan_of(run: Run) -> PlannedRun | None:
     return planned[0] if planned else None
 
 
-def _backbones(plan: PlannedRun) -> list[str]:
+def _backbones(plan: PlanRun) -> list[str]:
     """Return the backbones as they are typed, with the names that tables have for them."""
     if len(plan.names) != len(plan.backbones):
         return plan.backbones
     return [f"{name}={place}" for name, place in zip(plan.names, plan.backbones, strict=True)]
 
 
-def _texts(plan: PlannedRun) -> list[str]:
+def _texts(plan: PlanRun) -> list[str]:
     return [plan.corpus] if isinstance(plan.corpus, str) else plan.corpus
 
 

@@ -39,7 +39,7 @@ class PrintedTable(NamedTuple):
     @property
     def name(self) -> str:
         """Return "table 1"."""
-        return table_name(self.table)
+        return printed_table_name(self.table)
 
 
 def printed_papers(
@@ -78,7 +78,7 @@ def printed_papers(
     return papers
 
 
-def table_name(table: str) -> str:
+def printed_table_name(table: str) -> str:
     """Return "table 1"; "README of its repository" for numbers that no table of the paper has."""
     if table == README:
         return "README of its repository"

@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.base.errors import BenchError
 from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding
-from bench.records.names import text_of
+from bench.records.names import protocol_text
 from bench.records.record import Score
 
 KINDS = (
@@ -90,6 +90,6 @@ class RunReport:
 def name_score(score: Score) -> str:
     """Return "sts STS12", "sts STS12 [senteval-all-raw/1]", "cxc CxC-STS [cxc-parekh/1]": which
     score a finding is about."""
-    has_others = score.suite == "cxc" or text_of(score.protocol)
+    has_others = score.suite == "cxc" or protocol_text(score.protocol)
     protocol = f" [{score.protocol}]" if has_others else ""
     return f"{score.suite} {score.task}{protocol}"

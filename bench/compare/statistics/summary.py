@@ -26,7 +26,7 @@ from bench.compare.statistics.table import (
     Row,
     Table,
 )
-from bench.records.names import text_of
+from bench.records.names import protocol_text
 from bench.records.record import SMALLER
 from bench.score.suites import find_metric, name_average
 
@@ -126,7 +126,7 @@ def _table_order(place: Place) -> tuple[object, ...]:
         suite,
         ("unsupervised", "supervised", "none", "").index(setting),
         backbone,
-        bool(text_of(protocol)),
+        bool(protocol_text(protocol)),
         protocol,
     )
 

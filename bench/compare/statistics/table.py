@@ -217,7 +217,7 @@ class Row:
         return self.start is not None and self.start.ci_low <= 0
 
 
-def place_of(row: Row) -> tuple[object, ...]:
+def namesake_key(row: Row) -> tuple[object, ...]:
     """Return what rows of one name share."""
     return row.name, row.setting, row.backbone, row.is_start
 
@@ -286,10 +286,10 @@ class Table:
 
     @cached_property
     def namesakes(self) -> Mapping[tuple[object, ...], Sequence[Row]]:
-        """Rows by what they share in ``place_of``."""
+        """Rows by what they share in ``namesake_key``."""
         rows: dict[tuple[object, ...], list[Row]] = {}
         for row in self.rows:
-            rows.setdefault(place_of(row), []).append(row)
+            rows.setdefault(namesake_key(row), []).append(row)
         return rows
 
     @cached_property

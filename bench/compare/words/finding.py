@@ -33,7 +33,7 @@ SEEDS = {1: "one seed", 2: "two seeds"}
 
 
 @dataclass(frozen=True)
-class Finding:
+class TableFinding:
     """What a table finds, in sentences."""
 
     # "No method beats SimCSE on the STS average."; "" if nothing ranks
@@ -46,16 +46,18 @@ class Finding:
         return f"{self.claim} {self.details}".strip()
 
 
-def find(tables: Sequence[Table]) -> Finding:
+def find(tables: Sequence[Table]) -> TableFinding:
     """State the finding of the table that comes first."""
     table = main_table(tables)
     if table is not None:
         return table_finding(table)
     if tables and all(table.sender for table in tables):
-        return Finding("All of these runs were submitted; the publisher has none here.")
+        return TableFinding("All of these runs were submitted; the publisher has none here.")
     if tables and not any(table.head for table in tables):
-        return Finding("No method is ranked here: no table has an average that ranks its rows.")
-    return Finding("No method has a score on every task yet.")
+        return TableFinding(
+            "No method is ranked here: no table has an average that ranks its rows."
+        )
+    return TableFinding("No method has a score on every task yet.")
 
 
 def main_table(tables: Sequence[Table]) -> Table | None:
@@ -68,23 +70,23 @@ def main_table(tables: Sequence[Table]) -> Table | None:
     return ranked[0] if ranked else None
 
 
-def table_finding(table: Table) -> Finding:
+def table_finding(table: Table) -> TableFinding:
     """State the finding of one table; an empty one if its rows are not ranked."""
     rows = ranked_rows(table)
     if not rows:
-        return Finding()
+        return TableFinding()
     column = column_name(table)
     if len(rows) == 1:
         row, cell = rows[0]
-        return Finding(f"{row_name(row, table)} reaches {_value(cell)} on {column}.")
+        return TableFinding(f"{row_name(row, table)} reaches {_value(cell)} on {column}.")
     if table.tested is None:
         not_trained = _not_trained_sentence(table)
         found = _untested_finding(table)
-        return Finding(not_trained, found.text) if not_trained else found
+        return TableFinding(not_trained, found.text) if not_trained else found
     compared = [row for row, _ in rows if verdict_of(row)]
     if not compared:
         details = [_untested_sentence(table), _not_trained_sentence(table)]
-        return Finding(_best_sentence(table), " ".join(filter(None, details)))
+        return TableFinding(_best_sentence(table), " ".join(filter(None, details)))
     details = [_untested_sentence(table), _not_trained_sentence(table)]
     if len(compared) == 1:
         claim = _sentence_of_one(compared[0], table)
@@ -92,7 +94,7 @@ def table_finding(table: Table) -> Finding:
         claim = _comparison_sentence(compared, table)
         kind = "planned comparisons" if table.question else "comparisons"
         details = [_counts_sentence(compared, kind), _candidates_sentence(table), *details]
-    return Finding(claim, " ".join(sentence for sentence in details if sentence))
+    return TableFinding(claim, " ".join(sentence for sentence in details if sentence))
 
 
 def _comparison_sentence(compared: Sequence[Row], table: Table) -> str:
@@ -159,13 +161,13 @@ def _best_sentence(table: Table) -> str:
     return f"Any of {where} may be the best."
 
 
-def _untested_finding(table: Table) -> Finding:
+def _untested_finding(table: Table) -> TableFinding:
     """Name the highest rows of a table in which nothing was tested, and the reason."""
     rows = sorted(ranked_rows(table), key=lambda ranked: -ranked[1].mean)
     best = [(row, cell) for row, cell in rows if cell.rounded == rows[0][1].rounded]
     verb = "is" if len(best) == 1 else "are"
     names = list_names([row_name(row, table) for row, _ in best], MOST_NAMED)
-    return Finding(
+    return TableFinding(
         f"Highest on {column_name(table)} {verb} {names}, {_value(best[0][1])}.",
         f"Differences were not tested: {why_no_verdicts(table)}.",
     )

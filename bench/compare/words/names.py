@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 
 from bench.compare.statistics.rows import SENDER
-from bench.compare.statistics.table import AVERAGE, Row, Table, place_of
+from bench.compare.statistics.table import AVERAGE, Row, Table, namesake_key
 from bench.compare.statistics.terms import CORPUS
 from bench.papers.names import printed_name
-from bench.records.names import OWN_DATA, RAW, text_of
+from bench.records.names import OWN_DATA, RAW, protocol_text
 from bench.records.record import VECTOR_PRECISION
 from bench.records.value_sources import TUNED
 
@@ -56,7 +56,7 @@ def row_details(row: Row, table: Table) -> str:
     """Return in brackets what sets a row apart from rows of its name, and what the table does not
     say for all of its rows; "" if there is nothing.
     """
-    namesakes = table.namesakes.get(place_of(row), ())
+    namesakes = table.namesakes.get(namesake_key(row), ())
     told_by_values = bool(row.differs) and _are_told_by_values(namesakes)
     parts = ["step 0"] if row.is_start else []
     for key, value in unlike_planned(row, table):
@@ -77,7 +77,7 @@ def row_details(row: Row, table: Table) -> str:
 def unlike_planned(row: Row, table: Table) -> list[tuple[str, str]]:
     """Return what sets a row apart from its namesakes; from the one that the question names, if it
     names one, which then needs nothing."""
-    namesakes = table.namesakes.get(place_of(row), ())
+    namesakes = table.namesakes.get(namesake_key(row), ())
     planned = [one for one in namesakes if table.question and one.is_asked_about]
     if len(planned) != 1:
         return list(row.differs)
@@ -217,7 +217,7 @@ def text_words(protocol: str) -> str:
     """Return " (raw texts)" for a protocol of raw texts, " (without 4 tokens)" for shortened ones,
     else "", also for a user's file.
     """
-    text = text_of(protocol)
+    text = protocol_text(protocol)
     if text == RAW:
         return " (raw texts)"
     return f" ({text.replace('-', ' ')})" if text.startswith("without-") else ""

@@ -89,7 +89,9 @@ def recall(relevance_QK: NDArray[np.integer], answers_Q: NDArray[np.integer]) ->
     return np.asarray((relevance_QK > 0).sum(axis=1) / answers_Q, dtype=np.float64)
 
 
-def average_precision(relevance_QK: NDArray[np.integer], answers_Q: NDArray[np.integer]) -> Floats:
+def average_precision_of_ranks(
+    relevance_QK: NDArray[np.integer], answers_Q: NDArray[np.integer]
+) -> Floats:
     """Compute (Q,) means over all answers of the precision at their ranks; 0 if not found."""
     right_QK = relevance_QK > 0
     precision_QK = np.cumsum(right_QK, axis=1) / np.arange(1, right_QK.shape[1] + 1)

@@ -29,7 +29,7 @@ def most_frequent(texts: Sequence[str], tokens: Tokens, count: int) -> list[str]
     return sorted(counts, key=lambda token: (-counts[token], token))[:count]
 
 
-def without(texts: Sequence[str], tokens: Tokens, gone: Collection[str]) -> list[str]:
+def without_tokens(texts: Sequence[str], tokens: Tokens, gone: Collection[str]) -> list[str]:
     """Return texts with a blank in the place of some tokens.
 
     The tokens of what remains are mostly those that were not removed: of the texts of the seven STS

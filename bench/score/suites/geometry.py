@@ -39,7 +39,7 @@ from bench.score.metrics.geometry import (
     unit,
 )
 from bench.score.metrics.metric import METRICS
-from bench.score.suites.frequent import REMOVED, most_frequent, without, words
+from bench.score.suites.frequent import REMOVED, most_frequent, without_tokens, words
 from bench.score.suites.sts import cosines
 from bench.score.suites.task import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
 from bench.score.suites.vectors import check_variety, check_vectors, scoring
@@ -129,7 +129,7 @@ class LoadedGeometry(LoadedTask):
 
 def remove_words(sentences: Sequence[str], gone: Collection[str]) -> list[str]:
     """Remove words from sentences; a sentence without other words becomes a blank."""
-    return [text.strip() or " " for text in without(sentences, words, gone)]
+    return [text.strip() or " " for text in without_tokens(sentences, words, gone)]
 
 
 def score_geometry(predictions: Arrays, task: str) -> TaskScore:

@@ -35,7 +35,7 @@ from bench.score.suites.mteb_data import (
     source_of,
 )
 from bench.score.suites.mteb_names import SUBSETS, named_tasks, with_subsets
-from bench.score.suites.registry import split_names
+from bench.score.suites.registry import split_suites
 from bench.score.suites.sts import SAME_COSINES
 from bench.score.suites.task import LoadedTask, RunPlace, Suite, Task, TaskResult, Vectors
 from bench.score.suites.vectors import check_vectors
@@ -256,7 +256,7 @@ def choose_mteb_tasks(names: str) -> Suite:
 
     by_name: dict[str, Any] = {}
     with quiet_mteb():
-        for name in split_names(names):
+        for name in split_suites(names):
             for task in named_tasks(mteb, name):
                 label = str(task.metadata.name)
                 if SUBSETS in name:

@@ -39,7 +39,7 @@ from bench.data.own.naming import (
 )
 from bench.data.own.retrieval import read_retrieval
 from bench.data.sets import DataFolder
-from bench.records.names import text_of, with_text
+from bench.records.names import protocol_text, with_text
 from bench.score.metrics.metric import (
     ACCURACY,
     AVERAGE_PRECISION,
@@ -240,7 +240,7 @@ def stored_task(name: str, protocol: str) -> Task | None:
     Returns None if this bench does not know the protocol.
     """
     for known in (*PROTOCOLS.values(), *JUDGED.values()):
-        if with_text(known.name, text_of(protocol)) == protocol:
+        if with_text(known.name, protocol_text(protocol)) == protocol:
             return Task(
                 suite=NAME,
                 name=name,

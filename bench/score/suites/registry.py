@@ -107,7 +107,7 @@ def expand_suites(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(expanded))
 
 
-def split_names(text: str) -> tuple[str, ...]:
+def split_suites(text: str) -> tuple[str, ...]:
     """Split the text of ``--suite`` into its parts.
 
     A comma separates, except within parentheses (of mteb's "MTEB(eng, v2)"). Names after "mteb:"

@@ -18,7 +18,7 @@ from bench.data.own.retrieval import JudgedQueries
 from bench.records.record import BESIDE
 from bench.score.metrics.retrieval import (
     TOP,
-    average_precision,
+    average_precision_of_ranks,
     discounted_gain,
     ideal_gain,
     recall,
@@ -106,7 +106,7 @@ class LoadedRetrieval(LoadedTask):
             "documents": np.array([ids_K[:TOP] for ids_K in ids_QK], dtype=str),
             "relevance": relevance_QK[:, :TOP],
             "recall": recall(relevance_QK, answers_Q),
-            "average_precision": average_precision(relevance_QK, answers_Q),
+            "average_precision": average_precision_of_ranks(relevance_QK, answers_Q),
         }
 
     def _ids(self, place_K: np.ndarray) -> Sequence[str]:

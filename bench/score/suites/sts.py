@@ -37,7 +37,7 @@ from bench.score.metrics.correlation import (
     spearman,
 )
 from bench.score.metrics.metric import SPEARMAN
-from bench.score.suites.frequent import REMOVED, Tokens, most_frequent, without, words
+from bench.score.suites.frequent import REMOVED, Tokens, most_frequent, without_tokens, words
 from bench.score.suites.task import (
     Arrays,
     LoadedTask,
@@ -134,8 +134,8 @@ class LoadedWithoutTokens(LoadedPairs):
         gone = most_frequent(texts, tokens, self.k)
         reduced = replace(
             self.data,
-            sentences1=without(self.data.sentences1, tokens, gone),
-            sentences2=without(self.data.sentences2, tokens, gone),
+            sentences1=without_tokens(self.data.sentences1, tokens, gone),
+            sentences2=without_tokens(self.data.sentences2, tokens, gone),
         )
         result = LoadedPairs(self.task, reduced).score(vectors)
         return structs.replace(result, detail={**result.detail, REMOVED_TOKENS: gone})

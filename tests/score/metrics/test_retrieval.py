@@ -7,7 +7,7 @@ import pytest
 import pytrec_eval
 
 from bench.score.metrics.retrieval import (
-    average_precision,
+    average_precision_of_ranks,
     discounted_gain,
     ideal_gain,
     recall,
@@ -58,7 +58,7 @@ def test_measures_are_those_of_pytrec_eval_and_mteb(
     ours = {
         "ndcg_cut_10": ndcg_Q,
         "recall_100": recall(relevance_QK, answers_Q),
-        "map_cut_100": average_precision(relevance_QK, answers_Q),
+        "map_cut_100": average_precision_of_ranks(relevance_QK, answers_Q),
     }
     for name, values_Q in ours.items():
         assert values_Q == pytest.approx([theirs[query][name] for query in qrels], abs=1e-9), name

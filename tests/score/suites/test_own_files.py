@@ -20,7 +20,7 @@ from bench.data.own.items import read_labelled, read_pairs, with_kind
 from bench.data.own.naming import parse_own_file
 from bench.data.sets import DataFolder
 from bench.records import RunsFolder
-from bench.score.suites import split_names
+from bench.score.suites import split_suites
 from bench.score.suites.own import task_of_file
 
 Table = list[dict[str, object]]
@@ -139,7 +139,7 @@ def test_classes_are_in_one_order_even_if_one_is_called_nan(tmp_path: Path) -> N
     ],
 )
 def test_a_suite_option_is_taken_apart(text: str, parts: tuple[str, ...]) -> None:
-    assert split_names(text) == parts
+    assert split_suites(text) == parts
 
 
 WRONG = [

@@ -20,7 +20,7 @@ from bench.data.sets.sts import read_sts
 from bench.records.names import data_key, predictions_name
 from bench.run.vectors import tokens_of
 from bench.score.suites import RunPlace, suite
-from bench.score.suites.frequent import REMOVED, most_frequent, without, words
+from bench.score.suites.frequent import REMOVED, most_frequent, without_tokens, words
 from bench.score.suites.sts import STS_TASKS
 
 PROTOCOL = "senteval-all-without-{}-tokens/1"
@@ -45,7 +45,7 @@ def test_what_is_removed_is_most_frequent_among_the_ids_of_texts(bert: Any, shar
     gone = most_frequent(texts, tokens(bert), 64)
     assert [counts[bert.vocab[token]] for token in gone] == sorted(counts.values())[:-65:-1]
     assert gone[:3] == [".", "a", "the"] and any(token.startswith("##") for token in gone)
-    reduced = without(texts, tokens(bert), gone)
+    reduced = without_tokens(texts, tokens(bert), gone)
     removed = {bert.vocab[token] for token in gone}
     left = [[one for one in row if one not in removed] for row in ids]
     found = bert(reduced, add_special_tokens=False)["input_ids"]
@@ -54,8 +54,8 @@ def test_what_is_removed_is_most_frequent_among_the_ids_of_texts(bert: Any, shar
 
 def test_blanks_are_left_in_the_place_of_tokens_and_of_a_whole_text(bert: Any) -> None:
     texts = ["A man's cats play.", "a . a", "u.s."]
-    assert without(texts, tokens(bert), ["a", ".", "'"]) == [" man s cats play", " ", "u s"]
-    assert without(texts, words, ["a", "."]) == ["A man's cats play.", " ", "u.s."]
+    assert without_tokens(texts, tokens(bert), ["a", ".", "'"]) == [" man s cats play", " ", "u s"]
+    assert without_tokens(texts, words, ["a", "."]) == ["A man's cats play.", " ", "u.s."]
 
 
 @pytest.mark.slow
@@ -72,7 +72,7 @@ def test_the_score_is_that_of_the_shortened_sentences(bert: Any, shared: Path) -
     assert {bert.vocab[token] for token in gone} == {one for one, _ in counts.most_common(k)}
     sides = []
     for texts in (pairs.sentences1, pairs.sentences2):
-        x = words_in(without(texts, tokens(bert), gone)).astype(float)
+        x = words_in(without_tokens(texts, tokens(bert), gone)).astype(float)
         sides.append(x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12))
     wanted = 100 * spearmanr((sides[0] * sides[1]).sum(1), pairs.gold).statistic
     assert result.value == pytest.approx(wanted, abs=0.01)
