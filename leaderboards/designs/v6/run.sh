@@ -21,6 +21,7 @@ if [ ! -d "$worktree" ]; then
     for portion in leaderboards/designs/v6/runs-*.tar.xz; do
         tar -xJf "$portion" -C runs --strip-components=1
     done
+OMP_NUM_THREADS=2 MKL_NUM_THREADS=2 nice -n 19 $python -m bench run --plan leaderboards/designs/v6/8-lot.toml --plain
 fi
 
 cd "$worktree"
@@ -29,3 +30,4 @@ for plan in 5-supervised 5-supervised-hinge 7-ablations 7-ablations-conpvp 7-abl
 do
     nice -n 19 $python -m bench run --plan leaderboards/designs/v6/$plan.toml --on local:2 --plain
 done
+OMP_NUM_THREADS=2 MKL_NUM_THREADS=2 nice -n 19 $python -m bench run --plan leaderboards/designs/v6/8-lot.toml --plain
