@@ -21,13 +21,12 @@ if [ ! -d "$worktree" ]; then
     for portion in leaderboards/designs/v6/runs-*.tar.xz; do
         tar -xJf "$portion" -C runs --strip-components=1
     done
-OMP_NUM_THREADS=2 MKL_NUM_THREADS=2 nice -n 19 $python -m bench run --plan leaderboards/designs/v6/8-lot.toml --plain
 fi
 
 cd "$worktree"
 export PYTHONPATH=$PWD OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 HF_HUB_OFFLINE=1
-for plan in 5-supervised 5-supervised-hinge 7-ablations 7-ablations-conpvp 7-ablations-focal 4-mlm
-do
-    nice -n 19 $python -m bench run --plan leaderboards/designs/v6/$plan.toml --on local:2 --plain
-done
-OMP_NUM_THREADS=2 MKL_NUM_THREADS=2 nice -n 19 $python -m bench run --plan leaderboards/designs/v6/8-lot.toml --plain
+run_plan() { nice -n 19 $python -m bench run --plan "leaderboards/designs/v6/$1.toml" --plain "${@:2}"; }
+
+for plan in 5-supervised 5-supervised-hinge 7-ablations; do run_plan $plan --on local:2; done
+OMP_NUM_THREADS=2 MKL_NUM_THREADS=2 run_plan 8-lot
+for plan in 7-ablations-conpvp 7-ablations-focal 4-mlm; do run_plan $plan --on local:2; done
