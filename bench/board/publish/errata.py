@@ -46,6 +46,11 @@ def read_errata(out: Path) -> list[Erratum]:
     return sorted(errata, key=lambda erratum: erratum.date, reverse=True)
 
 
+def names_versions_gone(out: Path) -> bool:
+    """Return True if the errata name the commit of a version that has left the tree."""
+    return any(not (out / found["name"]).exists() for found in _CHECKOUT.finditer(_read(out)))
+
+
 def find_checkout(out: Path, version: str) -> tuple[str, str] | None:
     """Return the commit that has a version which has left the tree, and the command that checks it
     out; None if the errata name none."""

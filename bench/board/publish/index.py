@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bench.base.text import plural
 from bench.board.pages.engine import TEMPLATES, render_template
 from bench.board.pages.run_page import sentences
-from bench.board.publish.errata import read_errata
+from bench.board.publish.errata import names_versions_gone, read_errata
 from bench.board.publish.readme import versions_readme
 from bench.board.publish.versions import Version, docs_beside
 
@@ -27,6 +27,7 @@ def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
             version.name: [erratum for erratum in errata if version.name in erratum.versions]
             for version in versions
         },
+        "others_gone": names_versions_gone(out),
     }
     page = render_template(
         "versions.html",

@@ -101,6 +101,24 @@ def test_errata_are_a_line_with_a_link(published: Path) -> None:
     assert not check_links(published).differences
 
 
+def test_versions_that_left_the_tree_are_named_with_their_commits(
+    published: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(published / "v1", tmp_path / "v2")
+    errata = tmp_path / "ERRATA.md"
+
+    def pages() -> tuple[str, ...]:
+        files = index_files(versions(tmp_path))
+        return files["index.html"].decode(), files["README.md"].decode()
+
+    errata.write_text("| v2 | `git worktree add ../boards 0123456` |\n")
+    assert all("Earlier versions" not in page for page in pages())
+    errata.write_text("| v1 | `git worktree add ../boards 0123456` |\n")
+    html, readme = pages()
+    assert "Earlier versions" in html and 'href="ERRATA.md"' in html
+    assert "Earlier versions" in readme and "](ERRATA.md)" in readme
+
+
 def test_a_version_without_a_matrix_has_its_finding_and_a_link(
     published: Path, tmp_path: Path
 ) -> None:
