@@ -47,7 +47,8 @@ def draw_rows(axes: Axes, rows: FigureRows, across: str, gains: bool = False) ->
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.grid(axis="y", visible=False)
     axes.locator_params(axis="x", nbins=6)
-    axes.set_xlabel(across)
+    # longer than the axis: at its right end, it has the room below the names
+    axes.set_xlabel(across, loc="right")
 
 
 def gains(group: Group) -> Figure | None:
