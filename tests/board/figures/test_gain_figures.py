@@ -27,3 +27,13 @@ def test_gains_are_those_of_the_table(made: Drawn) -> None:
     decided = [(row[1], i) for i, row in near if row[5] in ("better", "worse")]
     close(marks(axes, ACCENT), decided)
     close(bars(axes), [[row[2], row[3], i, i] for i, row in near])
+
+
+def test_a_label_longer_than_the_axis_stays_on_the_sheet(made: Drawn) -> None:
+    (axes,) = made.axes("gains")
+    label, sheet = axes.xaxis.label, axes.figure
+    label.set_text("STS average after 1,000 steps minus that of SimCSE")
+    sheet.canvas.draw()
+    drawn = label.get_window_extent()
+    assert drawn.width > axes.bbox.width
+    assert drawn.x0 >= 0 and drawn.x1 <= sheet.bbox.width
