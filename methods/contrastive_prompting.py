@@ -34,7 +34,7 @@ from bench.method import (
     check_choice,
 )
 from bench.methods.decoder_prompts import check_prompt_text, clean_text, prompt_encodings
-from bench.methods.layer_hooks import encoder_layers, output_projection
+from bench.methods.layer_hooks import encoder_layers, number_of_state, output_projection
 from bench.methods.pooling import last_token
 from bench.methods.prompteol import PromptEOL
 
@@ -58,6 +58,7 @@ class ContrastivePrompting(PromptEOL):
     """
 
     name = "contrastive-prompting"
+    code_version = 2
     settings = ("none",)
     by_dropout = ()
     summary = "a layer's attention minus that of an irrelevant prompt"
@@ -85,7 +86,9 @@ class ContrastivePrompting(PromptEOL):
             'The irrelevant information of this sentence : "[X]" means in one word:"', PAPER
         ),
         "steered_layer": Value(
-            5, PAPER, "counted from 1; of a backbone with fewer layers: its last"
+            5,
+            PAPER,
+            "counted from 1; of a backbone with fewer layers: the last below the one that is read",
         ),
         "norm": Value("scaled", PAPER, ", ".join(NORMS)),
         "strength": Value(2.0, PAPER, CODE + " run_intervention_eval.sh: 0.5"),
@@ -114,12 +117,18 @@ class ContrastivePrompting(PromptEOL):
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
+        if number_of_state(recipe.layer, len(encoder_layers(self.encoder))) == 0:
+            raise BenchError(
+                f"layer={recipe.layer} reads the embeddings, which no steered layer changes",
+                "--set layer=-1",
+            )
         self.output_projection()  # raises BenchError if it is not known
 
     def output_projection(self) -> nn.Module:
         """Return the map that the steered layer applies to its joined heads."""
         layers = encoder_layers(self.encoder)
-        number = min(self.recipe.steered_layer, len(layers))
+        read = number_of_state(self.recipe.layer, len(layers))
+        number = min(self.recipe.steered_layer, read)
         return output_projection(layers[number - 1])
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:

@@ -48,6 +48,13 @@ def encoder_layers(encoder: Any) -> list[nn.Module]:
     )
 
 
+def number_of_state(state: int, layers: int) -> int:
+    """Return the number of a hidden state from 0, the embeddings; negative ones count from the last
+    of ``layers`` + 1.
+    """
+    return state + layers + 1 if state < 0 else state
+
+
 FINAL_NORMS = ("norm", "final_norm", "ln_f", "final_layer_norm", "decoder.final_layer_norm")
 """Where an encoder has the norm behind its last layer, if it has one."""
 
@@ -60,8 +67,7 @@ def freeze_above(encoder: Any, state: int) -> None:
         layers = encoder_layers(encoder)
     except BenchError:
         return
-    if state < 0:
-        state += len(layers) + 1
+    state = number_of_state(state, len(layers))
     if state >= len(layers):
         return
     above = layers[state:]

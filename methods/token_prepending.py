@@ -37,7 +37,7 @@ from bench.method import (
     Value,
     check_choice,
 )
-from bench.methods.layer_hooks import encoder_layers
+from bench.methods.layer_hooks import encoder_layers, number_of_state
 from bench.methods.pooling import last_token
 from bench.methods.prompteol import KNOWLEDGE, PromptEOL
 
@@ -62,6 +62,7 @@ class TokenPrepending(PromptEOL):
     """
 
     name = "token-prepending"
+    code_version = 2
     settings = ("none",)
     by_dropout = ()
     summary = "a placeholder before the sentence gets its summary"
@@ -83,7 +84,12 @@ class TokenPrepending(PromptEOL):
             CODE + " config.yaml: PromptEOL",
             f"{MARK}: the placeholder",
         ),
-        "first_layer": Value(1, CODE + " config.yaml", "the first layer that is changed, from 0"),
+        "first_layer": Value(
+            1,
+            CODE + " config.yaml",
+            "the first layer that is changed, from 0; of a backbone with fewer layers: the last "
+            "below the state that is read",
+        ),
         "last_layer": Value(
             7,
             CODE + " config.yaml: LLaMA2-7B; LLaMA3-8B: 3, Qwen2-7B and Gemma2-9B: 6",
@@ -122,6 +128,12 @@ class TokenPrepending(PromptEOL):
         tokenizer: Any = copy.deepcopy(backbone.tokenizer)
         tokenizer.add_special_tokens({"additional_special_tokens": [MARK]})
         super().build(replace(backbone, tokenizer=tokenizer), recipe)
+        changes = recipe.first_layer < recipe.last_layer
+        if changes and number_of_state(recipe.layer, len(encoder_layers(self.encoder))) == 0:
+            raise BenchError(
+                f"layer={recipe.layer} reads the embeddings, before any layer is changed",
+                "--set layer=-1",
+            )
         self.mark = int(tokenizer.convert_tokens_to_ids(MARK))
         words_VH: Tensor = self.encoder.get_input_embeddings().weight.detach()
         start_H = words_VH.float().mean(0)
@@ -155,15 +167,23 @@ class TokenPrepending(PromptEOL):
                 return (moved, *inputs[1:]), named
             return inputs, named | {"hidden_states": moved}
 
-        recipe = self.recipe
         with ExitStack() as hooks:
-            for layer in encoder_layers(self.encoder)[recipe.first_layer : recipe.last_layer]:
+            for layer in self.changed_layers():
                 handle = layer.register_forward_pre_hook(move, with_kwargs=True)
                 hooks.callback(handle.remove)
             states = self.encoder(
                 inputs_embeds=words, attention_mask=mask, output_hidden_states=True
             ).hidden_states
-        return last_token(states[recipe.layer], mask)
+        return last_token(states[self.recipe.layer], mask)
+
+    def changed_layers(self) -> list[nn.Module]:
+        """Return the layers before which the placeholder gets the last token's state."""
+        layers = encoder_layers(self.encoder)
+        first, last = self.recipe.first_layer, self.recipe.last_layer
+        if first < last:  # equal: none is changed
+            read = number_of_state(self.recipe.layer, len(layers))
+            first = min(first, read - 1)
+        return layers[first:last]
 
     def portable(self) -> Portable:
         raise BenchError(

@@ -205,6 +205,28 @@ def test_token_prepending_without_layers_is_the_plain_decoder(folder: str, tmp_p
     assert np.abs(off - one).max() > 1e-3 and np.abs(off - unlike).max() > 1e-4
 
 
+@pytest.mark.parametrize("layer", [-2, -1])
+def test_what_is_changed_is_read(qwen: str, layer: int, tmp_path: Path) -> None:
+    """The papers' layers are those of deep decoders; this one has two."""
+    plain = built(PromptEOL, qwen, tmp_path, layer=layer).encode(TEXTS)
+    steered = built(ContrastivePrompting, qwen, tmp_path, layer=layer).encode(TEXTS)
+    assert np.abs(steered - plain).max() > 1e-3
+    still = built(TokenPrepending, qwen, tmp_path, layer=layer, first_layer=1, last_layer=1)
+    moved = built(TokenPrepending, qwen, tmp_path, layer=layer)
+    assert np.abs(moved.encode(TEXTS) - still.encode(TEXTS)).max() > 1e-3
+    for cls in (ContrastivePrompting, TokenPrepending):
+        with pytest.raises(BenchError, match="layer=-3 reads the embeddings"):
+            built(cls, qwen, tmp_path, layer=-3)
+
+
+def test_token_prepending_changes_the_last_layer_below_the_one_that_is_read(
+    qwen: str, tmp_path: Path
+) -> None:
+    late = built(TokenPrepending, qwen, tmp_path, first_layer=9, last_layer=12).encode(TEXTS)
+    first = built(TokenPrepending, qwen, tmp_path, first_layer=0, last_layer=1).encode(TEXTS)
+    np.testing.assert_array_equal(late, first)
+
+
 @pytest.mark.parametrize("norm", ["scaled", "restored"])
 def test_contrastive_prompting_steers_one_layer(qwen: str, norm: str, tmp_path: Path) -> None:
     values: dict[str, Any] = {"norm": norm, "steered_layer": 1, "strength": 1.5, "layer": -1}
