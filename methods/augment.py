@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from bench.method import Ids
+from bench.methods.layer_hooks import encoder_layers, output_projection
 
 
 def repeat_tokens(ids: Ids, rate: float, rng: np.random.Generator, *, around: int = 2) -> list[int]:
@@ -123,14 +124,16 @@ class DropHead:
 
     The remaining heads are scaled by heads / remaining, so that the sum keeps its size. A row that
     would lose every head keeps all of them (the published hook divides by zero there). It is made
-    once for an encoder of BERT's form and stays attached to it.
+    once for an encoder and stays attached to it.
+
+    Raises BenchError if the encoder's layers are not known.
     """
 
     def __init__(self, encoder: Any, probability: float) -> None:
         self.probability, self.heads = probability, int(encoder.config.num_attention_heads)
-        for layer in encoder.encoder.layer:
+        for layer in encoder_layers(encoder):
             # the input of the output projection is the heads' results, one behind the other
-            layer.attention.output.dense.register_forward_pre_hook(self)
+            output_projection(layer).register_forward_pre_hook(self)
 
     def __call__(
         self, projection: nn.Module, inputs: tuple[Tensor, ...]

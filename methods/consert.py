@@ -61,6 +61,7 @@ from bench.method import (
 )
 from bench.methods.augment import kept, shuffled
 from bench.methods.bounds import check_share
+from bench.methods.layers import embedding_layer
 from bench.methods.losses import nt_xent
 from bench.methods.pooling import POOLERS, portable_of
 
@@ -142,6 +143,7 @@ class ConSERT(TorchMethod):
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
+        embedding_layer(self.encoder)  # raises BenchError if there is none
         self.classifier = nn.Linear(4 * backbone.hidden_size, LABELS) if recipe.classifier else None
 
     def collate(
@@ -197,7 +199,7 @@ class ConSERT(TorchMethod):
         texts = [column for column in batch.columns if "labels" not in column]
         labels = [column["labels"] for column in batch.columns if "labels" in column]
         joined = join(texts, self.pad_id)  # (2n, T), of two texts (4n, T), in one encoder pass
-        embeddings = self.encoder.embeddings.register_forward_hook(
+        embeddings = embedding_layer(self.encoder).register_forward_hook(
             lambda _module, _inputs, output: output * joined["kept"]
         )
         try:

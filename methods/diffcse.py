@@ -43,6 +43,7 @@ from bench.method import (
 )
 from bench.methods.bounds import check_share
 from bench.methods.gather import across_ranks
+from bench.methods.layers import embedding_layer
 from bench.methods.losses import float32_at_least, focal_info_nce, info_nce
 from bench.methods.masking import mask_tokens, special_positions
 from bench.methods.pooling import ScoredFirstToken
@@ -111,7 +112,7 @@ class DiffCSE(ScoredFirstToken):
             if config.get("embedding_size", config.get("hidden_size")) != config.get("hidden_size"):
                 raise BenchError(
                     "diffcse puts a sentence's vector in the place of a word's, "
-                    "and the words of this ELECTRA are narrower than its states",
+                    "and the words of this backbone are narrower than its states",
                     "take a backbone whose embedding_size is its hidden_size",
                 )
         if recipe.generator is None:
@@ -119,11 +120,7 @@ class DiffCSE(ScoredFirstToken):
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
-        if not isinstance(getattr(self.encoder, "embeddings", None), nn.Module):
-            raise BenchError(
-                f"diffcse replaces an embedding, which it does not find in '{backbone.family}'",
-                "take BERT or RoBERTa",
-            )
+        embedding_layer(self.encoder)  # raises BenchError if there is none
         self.head = batch_norm_head(backbone.hidden_size)
         self.discriminator = deepcopy(self.encoder)
         self.classifier = nn.Linear(backbone.hidden_size, 2)
@@ -210,7 +207,7 @@ def read_with(encoder: Any, features: Features, vectors_nH: Tensor) -> Tensor:
         first_n1H = vectors_nH.unsqueeze(1).to(embedded_nTH.dtype)
         return torch.cat([first_n1H, embedded_nTH[:, 1:]], dim=1)
 
-    hook = encoder.embeddings.register_forward_hook(replaced)
+    hook = embedding_layer(encoder).register_forward_hook(replaced)
     try:
         states: Tensor = encoder(**features).last_hidden_state
     finally:

@@ -31,6 +31,20 @@ def layers_of(encoder: Any) -> Any:
     return layers
 
 
+def embedding_layer(encoder: Any) -> nn.Module:
+    """Return the module whose output the first layer reads.
+
+    Raises BenchError if the model has none under BERT's name.
+    """
+    found = getattr(encoder, "embeddings", None)
+    if not isinstance(found, nn.Module):
+        raise BenchError(
+            f"this method changes the embeddings, which it does not find in {type(encoder).__name__}",
+            "take BERT or RoBERTa",
+        )
+    return found
+
+
 def embedded(encoder: Any, ids_nT: Tensor) -> Tensor:
     """Return the input of the first layer, (n, T, H); ELECTRA's narrower embeddings are widened."""
     states: Tensor = encoder.embeddings(input_ids=ids_nT)

@@ -30,6 +30,7 @@ from bench.method import (
     check_positive,
 )
 from bench.methods.bounds import check_at_least, check_share
+from bench.methods.layers import embedding_layer
 from bench.methods.losses import cosine_matrix
 from bench.methods.momentum import FrozenCopy
 from bench.methods.pooling import ScoredFirstToken, masked_mean
@@ -118,7 +119,7 @@ class SGOpt(ScoredFirstToken):
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         self.start = FrozenCopy(self.encoder, dropout=recipe.faithful)
-        self.encoder.embeddings.requires_grad_(False)
+        embedding_layer(self.encoder).requires_grad_(False)
         layers = (
             nn.Linear(backbone.hidden_size, recipe.head_width),
             nn.Linear(recipe.head_width, recipe.head_width),

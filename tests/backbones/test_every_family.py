@@ -14,15 +14,21 @@ import numpy as np
 import pytest
 import torch
 from every_family import EVERY
+from harness import batch_of
 from models import built, sentences
 
 from bench.backbones import load, resolve
 from bench.backbones.direction import CAUSAL, is_causal, reads_ahead
 from bench.backbones.dropout import check_dropout_arrived
+from bench.base.errors import BenchError
 from bench.export.st_folder import write_st
 from bench.export.vectors import compare_vectors
+from bench.methods.consert import ConSERT
+from bench.methods.diffcse import DiffCSE
+from bench.methods.mirror_bert import MirrorBert
 from bench.methods.pooling import IN_PARTS
 from bench.methods.pretrained import Pretrained
+from bench.methods.sg_opt import SGOpt
 from bench.methods.simcse import SimCSE
 
 Models = Callable[[str], str]
@@ -67,6 +73,34 @@ def by_transformers(folder: str, texts: list[str]) -> dict[str, np.ndarray]:
             found[pooler].append(mean[0] if kind_of_pooling == "cls" else mean.mean(0))
         found["last"].append(states[-1][0][-1])
     return {pooler: torch.stack(rows).double().numpy() for pooler, rows in found.items()}
+
+
+@FAMILY
+@pytest.mark.parametrize(
+    ("cls", "values"),
+    [
+        (MirrorBert, {"variant": "drophead"}),
+        (ConSERT, {"view2": "token-cutoff"}),
+        (DiffCSE, {}),
+        (SGOpt, {}),
+    ],
+)
+def test_a_method_that_changes_what_is_inside_trains_or_refuses(
+    name: str, cls: Any, values: dict[str, Any], models: Models, tmp_path: Path
+) -> None:
+    """Heads, and the output of the embeddings."""
+    folder = models(name)
+    if cls is DiffCSE:
+        values = {"generator": folder}
+    try:
+        method = built(cls, folder, tmp_path, setting="unsupervised", **values)
+        cls.check(method.recipe, Path(folder))
+    except BenchError as refused:
+        assert "\n" not in refused.message and refused.hint
+        return
+    loss = method.train()(batch_of(method, sentences(4, seed=1)))
+    loss.total.backward()
+    assert torch.isfinite(loss.total)
 
 
 FLOAT32_ONLY = ("gemma2",)
