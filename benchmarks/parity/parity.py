@@ -92,7 +92,7 @@ def run(repository: Repository, cases: Sequence[Case]) -> None:
         default=TOLERANCE,
         help="largest difference allowed (default %(default)g)",
     )
-    parser.add_argument("--only", default="", help="only cases whose name contains this")
+    parser.add_argument("--only", default="", help="only cases whose name begins so")
     parser.add_argument(
         "--all", action="store_true", help="a line for every tensor, not only the worst of a kind"
     )
@@ -102,7 +102,7 @@ def run(repository: Repository, cases: Sequence[Case]) -> None:
             f"{options.checkout} is no checkout of {repository.name}: it has no "
             f"{repository.package}/models.py"
         )
-    cases = [case for case in cases if options.only in case.name]
+    cases = [case for case in cases if case.name.startswith(options.only)]
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         good = compare(repository, cases, options, Path(folder))

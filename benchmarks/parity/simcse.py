@@ -87,7 +87,7 @@ CASES = (
         "unsupervised, cls without head", {"pooler_type": "cls_before_pooler"}, head=False
     ),
     *(
-        unsupervised(f"unsupervised, {pooler}", {"pooler_type": pooler}, pooler=pooler)
+        unsupervised(f"unsupervised, {pooler}", {"pooler_type": pooler}, pooling=pooler)
         for pooler in MEANS
     ),
     supervised("supervised, w 0", {}),
