@@ -289,8 +289,8 @@ def test_many_records_are_compared_row_by_row(ten_runs: Path, tmp_path: Path) ->
 @pytest.mark.promise(20)
 def test_docs_show_the_simulation_and_name_what_makes_it() -> None:
     page_of_errors = text(ROOT / "benchmarks" / "verdict-errors.md")
-    assert "benchmarks/statistics.py" in page_of_errors
-    assert (ROOT / "benchmarks" / "statistics.py").is_file()
+    assert "benchmarks/verdict_errors.py" in page_of_errors
+    assert (ROOT / "benchmarks" / "verdict_errors.py").is_file()
     shares = [
         float(cell)
         for line in page_of_errors.splitlines()

@@ -2,7 +2,7 @@
 scipy alone; and worlds to draw them from.
 
 ``python tests/support/made_tables.py`` prints a table of benchmarks/verdict-errors.md;
-``benchmarks/statistics.py`` simulates the worlds of v4's shape.
+``benchmarks/verdict_errors.py`` simulates the worlds of the newest version's shape.
 
 Legend: T tables, K rows.
 """

@@ -1,4 +1,4 @@
-"""benchmarks/statistics.py has the worlds of benchmarks/verdict-errors.md, and gives the numbers
+"""benchmarks/verdict_errors.py has the worlds of benchmarks/verdict-errors.md, and gives the numbers
 there.
 """
 
@@ -23,10 +23,9 @@ PAGE = "".join(
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    """Under another name: "statistics" is a module of Python's own."""
-    spec = importlib.util.spec_from_file_location(
-        "simulated_worlds", ROOT / "benchmarks" / "statistics.py"
-    )
+    """The script as a module."""
+    place = ROOT / "benchmarks" / "verdict_errors.py"
+    spec = importlib.util.spec_from_file_location(place.stem, place)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module

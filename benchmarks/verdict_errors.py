@@ -1,6 +1,6 @@
 """Simulate how often a table like those of leaderboards/v6 is wrong, and how many seeds find a gain.
 
-    python benchmarks/statistics.py [--tables 4000] [--only TEXT]
+    python benchmarks/verdict_errors.py [--tables 4000] [--only TEXT]
 
 A world draws tables: items vary as in version 6 (the covariance of its rows over items, shared
 sentences counted), seeds as the world says. A table is wrong if it has a false sign, or no mark at
@@ -19,25 +19,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 ROOT = Path(__file__).resolve().parents[1]
 
-if __name__ == "statistics":
-    # a script of this folder looks here first, also for Python's own module of this name: return
-    # that one
-    import importlib.util
-    import sysconfig
-
-    _own = importlib.util.spec_from_file_location(
-        __name__, Path(sysconfig.get_path("stdlib")) / "statistics.py"
-    )
-    assert _own is not None and _own.loader is not None
-    sys.modules[__name__] = importlib.util.module_from_spec(_own)
-    _own.loader.exec_module(sys.modules[__name__])
-else:
-    sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
-    import numpy as np
-    from made_tables import V1_ITEMS, World, simulate
-
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
+from made_tables import V1_ITEMS, World, simulate  # noqa: E402
 
 HUNDRED = "STS, 100 steps"
 
