@@ -179,14 +179,14 @@ class DCLR(ScoredFirstToken):
         return Loss(loss(cosines_nC, weights_nn, form=recipe.loss))
 
 
-def instance_weights(cosines_nN: Tensor, phi: float, offset: int = 0) -> Tensor:
+def instance_weights(cosines_nN: Tensor, phi: float) -> Tensor:
     """Return the weights of negatives, (n, N): 0 if the teacher's cosine is above ``phi``, else 1.
 
-    The anchor's own positive (column offset + i) has 1.
+    The anchor's own positive (column i) has 1.
     """
     weights = (cosines_nN <= phi).to(cosines_nN.dtype)
     rows = torch.arange(len(weights), device=weights.device)
-    weights[rows, rows + offset] = 1
+    weights[rows, rows] = 1
     return weights
 
 
@@ -197,7 +197,6 @@ def debiased(
     form: str,
     temperature: float,
     m: float = 0.0,
-    offset: int = 0,
 ) -> Tensor:
     """Return the loss of n anchors among C candidates, in nats.
 
@@ -205,9 +204,9 @@ def debiased(
     """
     n, C = cosines_nC.shape
     weights = nn.functional.pad(weights_nN, (0, C - weights_nN.shape[1]), value=1)
-    own = torch.arange(n, device=weights.device) + offset
+    own = torch.arange(n, device=weights.device)
     if form == "focal":
-        logits = focal_logits(cosines_nC, temperature=temperature, m=m, offset=offset)
+        logits = focal_logits(cosines_nC, temperature=temperature, m=m)
     else:
         logits = cosines_nC / temperature
     if form != "code":  # weight 0 takes the term out of the denominator

@@ -1,7 +1,7 @@
 """Losses as pure functions of vectors. They know no method.
 
-B anchors, C candidates, D dimensions. The anchors may be some of the rows only, as in an evaluation
-by parts: C >= B, and the anchor of row i belongs to candidate ``offset`` + i.
+B anchors, C candidates, D dimensions. Anchor i belongs to candidate i; candidates beyond the B
+first, C > B, belong to no anchor.
 """
 
 from __future__ import annotations
@@ -53,7 +53,6 @@ def info_nce(
     *negatives_CD: Tensor,
     temperature: float,
     hard_negative_weight: float = 0.0,
-    offset: int = 0,
     similarity: Similarity = cosine_matrix,
 ) -> Tensor:
     """Compute the surprise of each anchor's own positive among all positives and all hard
@@ -63,13 +62,12 @@ def info_nce(
 
     Args:
         anchors_BD: B anchors.
-        positives_CD: C candidates; candidate ``offset`` + i is the positive of anchor i.
+        positives_CD: C candidates; candidate i is the positive of anchor i.
         *negatives_CD: Each has one hard negative of every candidate; K of them make C (1 + K)
             candidates for each anchor.
         temperature: Divides the similarities.
         hard_negative_weight: w is added to the logits of the anchor's OWN hard negatives, so that
             their terms are multiplied by alpha = exp(w).
-        offset: The candidate of the first anchor.
         similarity: ``cosine_matrix`` or ``dot_matrix``.
 
     Returns:
@@ -78,7 +76,7 @@ def info_nce(
     Raises:
         ValueError: If an anchor has no candidate of its own.
     """
-    own = _own(anchors_BD, positives_CD, *negatives_CD, offset=offset)
+    own = _own(anchors_BD, positives_CD, *negatives_CD)
     blocks = [similarity(anchors_BD, positives_CD) / temperature]  # (B, C) each
     for hard_CD in negatives_CD:
         hard = similarity(anchors_BD, hard_CD) / temperature
@@ -87,7 +85,7 @@ def info_nce(
 
 
 def energy_hinge(
-    anchors_BD: Tensor, positives_CD: Tensor, *negatives_CD: Tensor, margin: float, offset: int = 0
+    anchors_BD: Tensor, positives_CD: Tensor, *negatives_CD: Tensor, margin: float
 ) -> Tensor:
     """Compute how much each anchor's positive lacks to be nearer by ``margin`` than the nearest
     wrong candidate.
@@ -100,10 +98,9 @@ def energy_hinge(
 
     Args:
         anchors_BD: B anchors.
-        positives_CD: C candidates; candidate ``offset`` + i is the positive of anchor i.
+        positives_CD: C candidates; candidate i is the positive of anchor i.
         *negatives_CD: Each has one hard negative of every candidate.
         margin: The lead that the positive should have, in cosines.
-        offset: The candidate of the first anchor.
 
     Returns:
         The mean over the anchors, in cosines, a scalar.
@@ -111,7 +108,7 @@ def energy_hinge(
     Raises:
         ValueError: If an anchor has no candidate of its own.
     """
-    own = _own(anchors_BD, positives_CD, *negatives_CD, offset=offset)
+    own = _own(anchors_BD, positives_CD, *negatives_CD)
     to_positives = cosine_matrix(anchors_BD, positives_CD)  # (B, C)
     mine = to_positives.gather(1, own[:, None])[:, 0]  # (B,)
     others = to_positives.masked_fill(_at(own, to_positives).bool(), float("-inf"))
@@ -120,7 +117,7 @@ def energy_hinge(
     return (margin - mine + hardest).clamp_min(0).mean()
 
 
-def focal_logits(cosines_BC: Tensor, *, temperature: float, m: float, offset: int = 0) -> Tensor:
+def focal_logits(cosines_BC: Tensor, *, temperature: float, m: float) -> Tensor:
     """Compute logits from cosines s: s^2 / tau for the anchor's own candidate, else s (s + m) /
     tau.
 
@@ -133,17 +130,16 @@ def focal_logits(cosines_BC: Tensor, *, temperature: float, m: float, offset: in
         cosines_BC: Cosines of B anchors and C candidates.
         temperature: tau.
         m: A negative is hard if its cosine is above 1 - m.
-        offset: The candidate of the first anchor.
 
     Returns:
         (B, C) logits.
     """
-    own = torch.arange(len(cosines_BC), device=cosines_BC.device) + offset
+    own = torch.arange(len(cosines_BC), device=cosines_BC.device)
     return cosines_BC * (cosines_BC + m * (1 - _at(own, cosines_BC))) / temperature
 
 
 def focal_info_nce(
-    anchors_BD: Tensor, positives_CD: Tensor, *, temperature: float, m: float, offset: int = 0
+    anchors_BD: Tensor, positives_CD: Tensor, *, temperature: float, m: float
 ) -> Tensor:
     """Compute InfoNCE with logits that grow faster for hard negatives and slower for easy ones.
 
@@ -152,10 +148,9 @@ def focal_info_nce(
 
     Args:
         anchors_BD: B anchors.
-        positives_CD: C candidates; candidate ``offset`` + i is the positive of anchor i.
+        positives_CD: C candidates; candidate i is the positive of anchor i.
         temperature: Divides the logits.
         m: A negative is hard if its cosine is above 1 - m.
-        offset: The candidate of the first anchor.
 
     Returns:
         The mean over the anchors, in nats, a scalar.
@@ -163,9 +158,9 @@ def focal_info_nce(
     Raises:
         ValueError: If an anchor has no candidate of its own.
     """
-    own = _own(anchors_BD, positives_CD, offset=offset)
+    own = _own(anchors_BD, positives_CD)
     cosines = cosine_matrix(anchors_BD, positives_CD)
-    return cross_entropy(focal_logits(cosines, temperature=temperature, m=m, offset=offset), own)
+    return cross_entropy(focal_logits(cosines, temperature=temperature, m=m), own)
 
 
 def nt_xent(first_BD: Tensor, second_BD: Tensor, *, temperature: float) -> Tensor:
@@ -197,16 +192,16 @@ def nt_xent(first_BD: Tensor, second_BD: Tensor, *, temperature: float) -> Tenso
     return cross_entropy(logits, torch.arange(2 * B, device=z.device).roll(B))
 
 
-def _own(anchors: Tensor, *candidates: Tensor, offset: int) -> Tensor:
+def _own(anchors: Tensor, *candidates: Tensor) -> Tensor:
     """Return the column of each anchor's own candidate, (B,), for every kind of candidate."""
     counts = [len(rows) for rows in candidates]
-    if offset < 0 or len(set(counts)) > 1 or counts[0] < offset + len(anchors):
+    if len(set(counts)) > 1 or counts[0] < len(anchors):
         listed = " and ".join(map(str, counts))
         raise ValueError(
-            f"{len(anchors)} anchors from row {offset} on, {listed} candidates: "
-            f"row {offset} + i of positives and negatives must belong to anchor i"
+            f"{len(anchors)} anchors, {listed} candidates: "
+            "row i of positives and negatives must belong to anchor i"
         )
-    return torch.arange(len(anchors), device=anchors.device) + offset
+    return torch.arange(len(anchors), device=anchors.device)
 
 
 def _at(own_B: Tensor, like_BC: Tensor) -> Tensor:

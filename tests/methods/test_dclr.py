@@ -98,9 +98,7 @@ def test_certainty_in_float32_is_no_infinity(own: float) -> None:
     assert (loss < 1e-6) == (own > 0)
 
 
-def test_weights_of_a_later_rank_keep_its_own_columns() -> None:
-    cosines = torch.tensor([[0.95, 0.1, 0.99, 0.2], [0.5, 0.91, 0.3, 0.97]])
-    assert instance_weights(cosines, 0.9, offset=2).tolist() == [[0, 1, 1, 1], [1, 0, 1, 1]]
+def test_a_negative_near_the_anchor_counts_nothing() -> None:
     judged = [[0.5, 0.9], [0.90001, 0.2]]
     assert instance_weights(torch.tensor(judged), 0.9).tolist() == [[1, 1], [0, 1]], "not at phi"
 

@@ -66,58 +66,55 @@ def softmax_loss(logits, own, slopes) -> tuple[float, np.ndarray]:
     return loss, pull
 
 
-def info_nce_by_hand(anchors, positives, negatives, offset, *, temperature, hard_negative_weight):
+def info_nce_by_hand(anchors, positives, negatives, *, temperature, hard_negative_weight):
     candidates, logits = [*positives, *negatives], []
     for i, a in enumerate(anchors):
         row = [cosine_of(a, c) / temperature for c in candidates]
         if len(negatives):
-            row[len(positives) + offset + i] += hard_negative_weight
+            row[len(positives) + i] += hard_negative_weight
         logits.append(row)
     slopes = [[1 / temperature] * len(candidates)] * len(anchors)
-    return softmax_loss(logits, [offset + i for i in range(len(anchors))], slopes)
+    return softmax_loss(logits, list(range(len(anchors))), slopes)
 
 
-def hinge_by_hand(anchors, positives, negatives, offset, *, margin):
+def hinge_by_hand(anchors, positives, negatives, *, margin):
     candidates, loss = [*positives, *negatives], 0.0
     pull = np.zeros((len(anchors), len(candidates)))
     for i, a in enumerate(anchors):
-        wrong = [(cosine_of(a, c), k) for k, c in enumerate(candidates) if k != offset + i]
+        wrong = [(cosine_of(a, c), k) for k, c in enumerate(candidates) if k != i]
         hardest, column = max(wrong)
-        hinge = margin - cosine_of(a, positives[offset + i]) + hardest
+        hinge = margin - cosine_of(a, positives[i]) + hardest
         if hinge > 0:
             loss += hinge / len(anchors)
-            pull[i, offset + i] -= 1 / len(anchors)
+            pull[i, i] -= 1 / len(anchors)
             pull[i, column] += 1 / len(anchors)
     return loss, pull
 
 
-def focal_by_hand(anchors, positives, _negatives, offset, *, temperature, m):
+def focal_by_hand(anchors, positives, _negatives, *, temperature, m):
     logits, slopes = [], []
     for i, a in enumerate(anchors):
-        cosines = [(cosine_of(a, c), 0 if k == offset + i else m) for k, c in enumerate(positives)]
+        cosines = [(cosine_of(a, c), 0 if k == i else m) for k, c in enumerate(positives)]
         logits.append([s * (s + extra) / temperature for s, extra in cosines])
         slopes.append([(2 * s + extra) / temperature for s, extra in cosines])
-    return softmax_loss(logits, [offset + i for i in range(len(anchors))], slopes)
+    return softmax_loss(logits, list(range(len(anchors))), slopes)
 
 
 @st.composite
-def batches(draw, hard: bool | None = None) -> tuple[list[np.ndarray], int]:
-    """Anchors, positives[, negatives] and the offset: random normal, of odd sizes, with candidates
-    before and after.
-    """
+def batches(draw, hard: bool | None = None) -> list[np.ndarray]:
+    """Anchors, positives[, negatives]: random normal, of odd sizes, with further candidates."""
     B, D = draw(st.integers(1, 6)), draw(st.integers(2, 7))
-    offset, after = draw(st.integers(0, 3)), draw(st.integers(0, 3))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    C = offset + B + after
+    C = B + draw(st.integers(0, 3))
     groups = 1 + (draw(st.booleans()) if hard is None else hard)
-    return [rng.normal(size=(B, D)), *rng.normal(size=(groups, C, D))], offset
+    return [rng.normal(size=(B, D)), *rng.normal(size=(groups, C, D))]
 
 
-def agrees(loss: Callable, by_hand: Callable, rows: list[np.ndarray], offset: int) -> None:
+def agrees(loss: Callable, by_hand: Callable, rows: list[np.ndarray]) -> None:
     ours = [double(row).requires_grad_() for row in rows]
-    found = loss(*ours, offset=offset)
+    found = loss(*ours)
     found.backward()
-    wanted, pull = by_hand(rows[0], rows[1], rows[2] if len(rows) > 2 else [], offset)
+    wanted, pull = by_hand(rows[0], rows[1], rows[2] if len(rows) > 2 else [])
     grad_anchors, grad_candidates = chained(rows[0], np.concatenate(rows[1:]), pull)
     assert found.item() == pytest.approx(wanted, abs=1e-10)
     scale = max(1.0, np.abs(pull).max())  # vectors close to zero have large gradients
@@ -142,8 +139,8 @@ NAMES |= {"focal_info_nce": ("temperature", "m")}
 def test_a_loss_and_all_its_gradients_agree_with_a_plain_loop(name: str, data) -> None:
     loss, by_hand, hard, values = BY_HAND[name]
     given_ = dict(zip(NAMES[name], (data.draw(st.sampled_from(v)) for v in values), strict=True))
-    rows, offset = data.draw(batches(hard))
-    agrees(partial(loss, **given_), partial(by_hand, **given_), rows, offset)
+    rows = data.draw(batches(hard))
+    agrees(partial(loss, **given_), partial(by_hand, **given_), rows)
 
 
 @settings(max_examples=25)
