@@ -19,7 +19,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from bench.method import (
     Batch,
@@ -33,6 +32,7 @@ from bench.method import (
     check_positive,
     join,
 )
+from bench.methods.losses import float32_at_least, unit_vectors
 from bench.methods.pooling import POOLERS, pooled, portable_of
 from bench.methods.prefixes import check_prefixes, on_prefixes
 
@@ -116,7 +116,7 @@ class CoSENT(TorchMethod):
 
 def normalized(x_nH: Tensor) -> Tensor:
     """Scale vectors to length 1, in at least float32."""
-    return normalize(x_nH.to(torch.promote_types(x_nH.dtype, torch.float32)), dim=-1)
+    return unit_vectors(float32_at_least(x_nH))
 
 
 def pair_cosines(x_nH: Tensor, y_nH: Tensor) -> Tensor:

@@ -42,6 +42,7 @@ from bench.method.optimizer import UncorrectedAdamW
 from bench.methods import glow
 from bench.methods.bounds import check_at_least
 from bench.methods.glow import Glow, bits_per_channel
+from bench.methods.losses import float32_at_least
 from bench.methods.pooling import POOLERS, pooled, portable_of
 
 CONFIG = "BERT-flow flow/config/config_l3_d3_w32.json"
@@ -157,7 +158,7 @@ class Flow(TorchMethod):
         with torch.no_grad():
             u_nH = self.pooled(batch.columns[0])
         with torch.autocast(u_nH.device.type, enabled=False):
-            return (self.glow(u_nH if u_nH.dtype == torch.float64 else u_nH.float()),)
+            return (self.glow(float32_at_least(u_nH)),)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         (z_nH,) = views

@@ -17,6 +17,7 @@ from torch.nn.functional import cross_entropy
 from bench.method import Backbone, Features, Loss, Recipe, check_mlm_head
 from bench.method.features import constant
 from bench.methods.bounds import check_at_least, check_share
+from bench.methods.losses import float32_at_least
 
 NOT_CHOSEN = -100  # the label of a position that is not to be guessed
 MASKED, RANDOM = 0.8, 0.1  # shares of the chosen positions; the rest keeps its token
@@ -90,8 +91,7 @@ def surprise_of_rows(
     ``places`` (:func:`places_of`). Rows of several ``texts``, one text after the other, n / texts
     each, are counted together.
     """
-    logits = logits_KV if logits_KV.dtype == torch.float64 else logits_KV.float()
-    each_K = cross_entropy(logits, labels_nT[places], reduction="none")
+    each_K = cross_entropy(float32_at_least(logits_KV), labels_nT[places], reduction="none")
     sums_n = each_K.new_zeros(len(labels_nT)).index_add(0, places[0], each_K)
     counts_n = torch.zeros_like(sums_n).index_add(0, places[0], torch.ones_like(each_K))
     return sums_n.view(texts, -1).sum(0), counts_n.view(texts, -1).sum(0)

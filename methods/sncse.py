@@ -41,7 +41,7 @@ from bench.method import (
     join,
 )
 from bench.methods.gather import across_ranks
-from bench.methods.losses import info_nce
+from bench.methods.losses import float32_at_least, info_nce
 from bench.methods.pooling import Head
 from bench.methods.templates import (
     Template,
@@ -64,7 +64,7 @@ def margin_loss(
 
     The mean is over the rows, in cosines.
     """
-    z1, z2, z3 = (z if z.dtype.itemsize > 2 else z.float() for z in (z1_BD, z2_BD, z3_BD))
+    z1, z2, z3 = (float32_at_least(z) for z in (z1_BD, z2_BD, z3_BD))
     d_B = cosine_similarity(z1, z3) - cosine_similarity(z1, z2)
     return ((d_B + alpha).relu() + (-d_B - beta).relu()).mean()
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from bench.method import Backbone, BenchError, Features, load_backbone
-from bench.methods.losses import cosine_matrix
+from bench.methods.losses import cosine_matrix, float32_at_least
 from bench.methods.momentum import FrozenCopy
 
 
@@ -49,7 +49,7 @@ class Teacher(nn.Module):
 
     def forward(self, features: Features) -> Tensor:
         cls: Tensor = self.encoder(**features).last_hidden_state[:, 0]
-        return cls.to(torch.promote_types(cls.dtype, torch.float32))  # (n, H of the teacher)
+        return float32_at_least(cls)  # (n, H of the teacher)
 
 
 def teacher_cosines(vectors: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
