@@ -88,10 +88,9 @@ def show_contents(name: str) -> Shown:
     title = paper.citation
     if paper.arxiv:
         title += f"; https://arxiv.org/abs/{paper.arxiv}"
-    notes = [
-        f"one of them: bench papers {parts[0].name}; those with yes: bench run --paper "
-        f"{parts[0].name} --dry-run"
-    ]
+    again = next((part.command for part in parts if part.command), "")
+    with_yes = f"; those with yes: {again} --dry-run" if again else ""
+    notes = [f"one of them: bench papers {parts[0].name}{with_yes}"]
     count = sum(remark.paper == name for remark in all_remarks())
     if count:
         notes.append(f"{plural(count, 'remark')} on them: bench papers {name} --remarks")

@@ -92,8 +92,9 @@ def _show_scores(part: PaperPart, numbers: Sequence[ReferenceResult]) -> Shown:
         f"numbers that other papers give differently: bench papers {part.name} --remarks "
         "--kind differs",
         "every source, text form and remark: --json",
-        f"run again: bench run --paper {part.name} --dry-run",
     ]
+    if part.command:
+        notes.append(f"run again: {part.command} --dry-run")
     made = [
         grid([""], [], title=lead),
         *(_scores_grid(heading, group) for heading, group in groups.items()),

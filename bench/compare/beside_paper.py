@@ -69,7 +69,7 @@ def rows_beside(part: PaperPart, runs: Sequence[Run]) -> list[RowBeside]:
         raise BenchError(
             f"--paper {part.name}: none of these runs has a score for a row of it; they are of "
             f"{methods}",
-            f"bench run --paper {part.name} --dry-run",
+            f"{part.command} --dry-run" if part.command else f"bench papers {part.name}",
         )
     return beside
 

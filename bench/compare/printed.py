@@ -192,18 +192,22 @@ def _reproduced(
 def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
     """Return the table with the printed value in each cell that a paper has one for.
 
-    A note names the rows without any. Only numbers of the table's own protocol are taken.
+    A note names the rows without any. Only numbers of the table's own protocol are taken. Untrained
+    starts have none: a paper's number is of a trained row.
     """
     pooled = []
     for i in range(len(table.columns)):
         samples = []
         for row in table.rows:
             cell = row.cells[i]
-            if row.seeds[0] is not None and cell is not None:
+            if row.seeds[0] is not None and cell is not None and not row.is_start:
                 samples.append(cell.values)
         pooled.append(pooled_sd(samples))
     rows = []
     for row in table.rows:
+        if row.is_start:
+            rows.append(row)
+            continue
         spreads = pooled if row.seeds[0] is not None else [(0.0, math.inf)] * len(pooled)
         cells = tuple(
             cell and _with_print(cell, task, row, table, records[row.runs[0]], spread)
@@ -212,13 +216,16 @@ def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
         rows.append(replace(row, cells=cells))
     missing = []
     for row in rows:
-        if not any(cell and cell.printed for cell in row.cells):
+        if not row.is_start and not any(cell and cell.printed for cell in row.cells):
             missing.append(row_name(row, table))
     notes = _untested(rows, table)
     if table.suite == OWN_DATA:
         notes.append("no published number: no paper has scores on own files")
     elif missing:
-        of = f": {list_names(dict.fromkeys(missing), most=10)}" if len(missing) < len(rows) else ""
+        trained = [row for row in rows if not row.is_start]
+        of = ""
+        if len(missing) < len(trained):
+            of = f": {list_names(dict.fromkeys(missing), most=10)}"
         notes.append(f"no published number for this backbone and protocol{of}")
     return replace(table, rows=tuple(rows), notes=(*table.notes, *notes))
 

@@ -36,6 +36,13 @@ def test_a_table_or_figure_is_shown_or_says_why_not(name: str) -> None:
     assert part.why.split(" ")[0] in done.stdout
 
 
+def test_a_table_that_cannot_be_run_again_is_not_said_to_be() -> None:
+    assert "bench run --paper" in bench("papers", "promcse:1").stdout
+    assert "bench run --paper" in bench("papers", "promcse").stdout
+    for name in ("ct:README", "prompteol:1", "bellm"):
+        assert "bench run --paper" not in bench("papers", name).stdout
+
+
 def test_as_data_nothing_is_left_out() -> None:
     assert [one["name"] for one in as_json()] == list(papers())
     rows = as_json("promcse:1")

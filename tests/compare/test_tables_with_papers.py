@@ -31,6 +31,21 @@ def test_the_printed_value_is_shown_with_ours(tmp_path: Path) -> None:
         assert "82.41" in format_tables((table,), form)
 
 
+def test_an_untrained_start_is_not_compared_with_a_trained_row_s_print() -> None:
+    trained = [record("simcse", seed, backbone="bert-base-uncased") for seed in (1, 2)]
+    of = trained[0].training
+    assert of is not None
+    start = record("simcse", 3, backbone="bert-base-uncased")
+    untrained = structs.replace(of, steps=0, best_step=0, dev_score=None)
+    start = structs.replace(start, training=untrained)
+    (table,) = make_tables(unwritten_runs(*trained, start), paper=True)
+    printed = {}
+    for row in table.rows:
+        printed[row.is_start] = any(cell and cell.printed for cell in row.cells)
+    assert printed == {False: True, True: False}
+    assert not [note for note in table.notes if note.startswith("no published number")]
+
+
 def test_a_printed_value_of_another_protocol_is_not_ours() -> None:
     other = tuple(structs.replace(s, protocol="other/9") for s in sts_scores())
     for seed, scores in ((1, other), (2, sts_scores(protocol=RAW_PROTOCOL))):

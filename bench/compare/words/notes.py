@@ -132,8 +132,10 @@ def _start_notes(table: Table, records: Mapping[str, RunRecord]) -> Iterator[str
         names = list_names(row_names(missing, table), MOST_NAMED)
         taken = list_names(dict.fromkeys(row.start.row for row in missing if row.start))
         instead = f", {taken} taken for it" if taken else ""
-        command = start_command(missing, table, records)
-        yield f"untrained start not scored{instead}: {names} ({command})"
+        # rows of several backbones or settings have no command in common
+        has_command = table.setting is not None and table.backbone is not None
+        command = f" ({start_command(missing, table, records)})" if has_command else ""
+        yield f"untrained start not scored{instead}: {names}{command}"
     others = [row for row in trained if row.is_at_start and row.stands != NOT_TRAINED]
     if others:
         names = list_names(row_names(others, table), MOST_NAMED)

@@ -72,6 +72,13 @@ def test_a_note_is_said_of_its_data(kind: str) -> None:
     assert note in note_lines(table)
 
 
+def test_starts_on_several_backbones_have_no_command_in_common() -> None:
+    records = [record("ct", 1), record("ct", 1, backbone="bert-base-uncased")]
+    (table,) = make_tables(unwritten_runs(*records), together=True)
+    (note,) = [one for one in note_lines(table) if one.startswith("untrained start not scored")]
+    assert "bench run" not in note
+
+
 def test_no_note_is_said_of_rows_that_are_alike() -> None:
     two_teachers = [of_teacher(FIRST, "1" * 64), of_teacher(SECOND, "2" * 64), OTHER]
     lines = note_lines(only(make_tables(unwritten_runs(*two_teachers))))
