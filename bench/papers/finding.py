@@ -64,11 +64,14 @@ def rows_of_run(
 ) -> tuple[PrintedRow, ...]:
     """Return the rows of a printed table that a run makes again; () if there are none.
 
-    A run on a backbone that the table lacks replaces the first one that the table has.
+    A run on a backbone that the table lacks replaces the first one that the table has. A released
+    checkpoint makes its rows again only if it is scored as its authors score it.
     ``changed``: recipe keys with a value of the run's own. Of rows that differ in recipe values,
     those count that name most of them, and fewest others.
     """
     checkpoint = find_checkpoint(run.backbone)
+    if checkpoint is not None and not checkpoint.is_scored_by(run.method, run.recipe):
+        return ()
     names = printed_names(run.backbone)
     found: list[PrintedRow] = []
     stands_in: list[PrintedRow] = []

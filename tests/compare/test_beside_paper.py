@@ -10,6 +10,7 @@ from factories import TRAINING
 from made_runs import made_run
 from msgspec.structs import replace
 
+from bench.base.errors import BenchError
 from bench.compare.beside_paper import rows_beside
 from bench.papers import find_part
 from bench.records import RunRecord
@@ -46,3 +47,14 @@ def test_the_longest_training_with_enough_seeds_counts_and_texts_are_not_mixed(
     average = sum(score.value for one in kept for score in one.scores if score.task == "Avg.") / 4
     (cell,) = [cell for cell in ours.cells if cell.printed.task == "Avg."]
     assert cell.mean == pytest.approx(average)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "avg"])
+def test_a_training_from_a_released_checkpoint_is_not_that_checkpoint(
+    tmp_path: Path, pooling: str
+) -> None:
+    released = "princeton-nlp/unsup-simcse-bert-base-uncased"
+    recipe = {"pooling": pooling}
+    made = [made_run(tmp_path, "esimcse", 1, noise=0.3, backbone=released, recipe=recipe)]
+    with pytest.raises(BenchError, match="none of these runs has a score for a row of it"):
+        rows_beside(find_part("simcse:5"), runs_in(tmp_path, made))
