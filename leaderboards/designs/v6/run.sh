@@ -27,6 +27,4 @@ cd "$worktree"
 export PYTHONPATH=$PWD OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 HF_HUB_OFFLINE=1
 run_plan() { nice -n 19 $python -m bench run --plan "leaderboards/designs/v6/$1.toml" --plain "${@:2}"; }
 
-for plan in 5-supervised 5-supervised-hinge 7-ablations; do run_plan $plan --on local:2; done
-OMP_NUM_THREADS=2 MKL_NUM_THREADS=2 run_plan 8-lot
 for plan in 7-ablations-conpvp 7-ablations-focal 4-mlm; do run_plan $plan --on local:2; done
