@@ -58,3 +58,17 @@ def test_a_training_from_a_released_checkpoint_is_not_that_checkpoint(
     made = [made_run(tmp_path, "esimcse", 1, noise=0.3, backbone=released, recipe=recipe)]
     with pytest.raises(BenchError, match="none of these runs has a score for a row of it"):
         rows_beside(find_part("simcse:5"), runs_in(tmp_path, made))
+
+
+@pytest.mark.parametrize(
+    ("part", "hint"),
+    [
+        ("ct:README", "bench papers ct:README"),
+        ("promcse:3", "bench run --paper promcse:3 --dry-run"),
+    ],
+)
+def test_what_is_suggested_can_be_run(tmp_path: Path, part: str, hint: str) -> None:
+    made = [made_run(tmp_path, "esimcse", 1, noise=0.3)]
+    with pytest.raises(BenchError) as caught:
+        rows_beside(find_part(part), runs_in(tmp_path, made))
+    assert caught.value.hint == hint
