@@ -34,7 +34,12 @@ from bench.method import (
     check_choice,
 )
 from bench.methods.decoder_prompts import check_prompt_text, clean_text, prompt_encodings
-from bench.methods.layer_hooks import encoder_layers, number_of_state, output_projection
+from bench.methods.layer_hooks import (
+    check_reads_a_layer,
+    encoder_layers,
+    number_of_state,
+    output_projection,
+)
 from bench.methods.pooling import last_token
 from bench.methods.prompteol import PromptEOL
 
@@ -117,11 +122,7 @@ class ContrastivePrompting(PromptEOL):
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
-        if number_of_state(recipe.layer, len(encoder_layers(self.encoder))) == 0:
-            raise BenchError(
-                f"layer={recipe.layer} reads the embeddings, which no steered layer changes",
-                "--set layer=-1",
-            )
+        check_reads_a_layer(self.encoder, recipe.layer)
         self.output_projection()  # raises BenchError if it is not known
 
     def output_projection(self) -> nn.Module:

@@ -55,6 +55,14 @@ def number_of_state(state: int, layers: int) -> int:
     return state + layers + 1 if state < 0 else state
 
 
+def check_reads_a_layer(encoder: Any, state: int) -> None:
+    """Raise BenchError if hidden state number ``state`` is the embeddings, which no layer changes."""
+    if number_of_state(state, len(encoder_layers(encoder))) == 0:
+        raise BenchError(
+            f"layer={state} reads the embeddings, before any layer is changed", "--set layer=-1"
+        )
+
+
 FINAL_NORMS = ("norm", "final_norm", "ln_f", "final_layer_norm", "decoder.final_layer_norm")
 """Where an encoder has the norm behind its last layer, if it has one."""
 

@@ -32,14 +32,15 @@ def layers_of(encoder: Any) -> Any:
 
 
 def embedding_layer(encoder: Any) -> nn.Module:
-    """Return the module whose output the first layer reads.
+    """Return the module that feeds the first layer.
 
     Raises BenchError if the model has none under BERT's name.
     """
     found = getattr(encoder, "embeddings", None)
     if not isinstance(found, nn.Module):
+        model = type(encoder).__name__
         raise BenchError(
-            f"this method changes the embeddings, which it does not find in {type(encoder).__name__}",
+            f"this method changes the embeddings, which it does not find in {model}",
             "take BERT or RoBERTa",
         )
     return found

@@ -1,7 +1,7 @@
 """Losses as pure functions of vectors. They know no method.
 
-B anchors, C candidates, D dimensions. Anchor i belongs to candidate i; candidates beyond the B
-first, C > B, belong to no anchor.
+B anchors, C candidates, D dimensions. Candidate i belongs to anchor i; if C > B, the others belong
+to none.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from bench.method import (
     Value,
     check_choice,
 )
-from bench.methods.layer_hooks import encoder_layers, number_of_state
+from bench.methods.layer_hooks import check_reads_a_layer, encoder_layers, number_of_state
 from bench.methods.pooling import last_token
 from bench.methods.prompteol import KNOWLEDGE, PromptEOL
 
@@ -128,12 +128,8 @@ class TokenPrepending(PromptEOL):
         tokenizer: Any = copy.deepcopy(backbone.tokenizer)
         tokenizer.add_special_tokens({"additional_special_tokens": [MARK]})
         super().build(replace(backbone, tokenizer=tokenizer), recipe)
-        changes = recipe.first_layer < recipe.last_layer
-        if changes and number_of_state(recipe.layer, len(encoder_layers(self.encoder))) == 0:
-            raise BenchError(
-                f"layer={recipe.layer} reads the embeddings, before any layer is changed",
-                "--set layer=-1",
-            )
+        if recipe.first_layer < recipe.last_layer:  # equal: none is changed
+            check_reads_a_layer(self.encoder, recipe.layer)
         self.mark = int(tokenizer.convert_tokens_to_ids(MARK))
         words_VH: Tensor = self.encoder.get_input_embeddings().weight.detach()
         start_H = words_VH.float().mean(0)

@@ -1,6 +1,6 @@
 """Write docs/reference/cli.md from click's options.
 
-After a change of any of them:  python tools/make_reference.py
+After a change of one:  python tools/make_reference.py
 """
 
 from __future__ import annotations

@@ -193,17 +193,19 @@ def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
     """Return the table with the printed value in each cell that a paper has one for.
 
     A note names the rows without any. Only numbers of the table's own protocol are taken. Untrained
-    starts have none: a paper's number is of a trained row.
+    starts get none: papers print trained rows.
     """
+    trained = [row for row in table.rows if not row.is_start]
     pooled = []
     for i in range(len(table.columns)):
         samples = []
-        for row in table.rows:
+        for row in trained:
             cell = row.cells[i]
-            if row.seeds[0] is not None and cell is not None and not row.is_start:
+            if row.seeds[0] is not None and cell is not None:
                 samples.append(cell.values)
         pooled.append(pooled_sd(samples))
     rows = []
+    missing = []
     for row in table.rows:
         if row.is_start:
             rows.append(row)
@@ -214,15 +216,12 @@ def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
             for task, cell, spread in zip(table.columns, row.cells, spreads, strict=True)
         )
         rows.append(replace(row, cells=cells))
-    missing = []
-    for row in rows:
-        if not row.is_start and not any(cell and cell.printed for cell in row.cells):
+        if not any(cell and cell.printed for cell in cells):
             missing.append(row_name(row, table))
     notes = _untested(rows, table)
     if table.suite == OWN_DATA:
         notes.append("no published number: no paper has scores on own files")
     elif missing:
-        trained = [row for row in rows if not row.is_start]
         of = ""
         if len(missing) < len(trained):
             of = f": {list_names(dict.fromkeys(missing), most=10)}"

@@ -1,5 +1,5 @@
-"""benchmarks/verdict_errors.py has the worlds of benchmarks/verdict-errors.md, and gives the numbers
-there.
+"""benchmarks/verdict_errors.py has the worlds of benchmarks/verdict-errors.md, and gives the
+numbers there.
 """
 
 from __future__ import annotations
